@@ -1,0 +1,41 @@
+# Every command builds what it needs: a clean checkout, Python 3.11 or newer with venv and pip, and make are enough.
+PYTHON ?= python3
+BIN := .venv/bin
+SEALED := not services and not cluster and not browser and not fuzz
+
+.PHONY: help demo demo-reset test test-services test-browser test-fuzz check format bench env-demo env-test env-dev
+
+help: ## list the commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
+
+demo: env-demo ## the whole portal on 127.0.0.1:$PORT (default 8000), with a simulated four-GPU cluster
+	@exec $(BIN)/python -m deploy.demo
+
+demo-reset: env-demo ## forget everything the demo kept
+	@$(BIN)/python -m deploy.demo reset
+
+test: env-test ## the suite that needs nothing but Python
+	$(BIN)/python -m pytest -m "$(SEALED)" $(ARGS)
+
+test-services: env-test ## the same suite against real PostgreSQL and Redis found on this machine
+	$(BIN)/python -m deploy.services -- $(BIN)/python -m pytest -m "not cluster and not browser and not fuzz" $(ARGS)
+
+test-browser: env-dev ## the pages in a real Chromium (CHROMIUM, default /usr/bin/chromium)
+	$(BIN)/python -m pytest -m browser $(ARGS)
+
+test-fuzz: env-dev ## calls made up from the API's own schema
+	$(BIN)/python -m pytest -m fuzz $(ARGS)
+
+check: env-dev ## format, lint, types, imports, migrations, templates, translations, deployment, budgets
+	@$(BIN)/python -m deploy.check
+
+format: env-dev ## put the code into its canonical form
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: env-test ## requests per second and latency, side by side with a bare view
+	$(BIN)/python -m tests.bench $(ARGS)
+
+env-demo env-test env-dev: env-%:
+	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) is not there. Turno needs Python 3.11 or newer; name yours with PYTHON=..."; exit 1; }
+	@$(PYTHON) deploy/environment.py $*
