@@ -1,0 +1,34 @@
+"""Sending a wake to a worker: by task name, holding only an id, never blocking a request.
+
+A lost message costs delay and nothing else (the sweep finds the row), so sending gives up at once and, after a failure,
+does not try again for a while.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from celery import current_app
+from kombu.exceptions import OperationalError
+from redis.exceptions import RedisError
+
+from portal.kernel import clock
+
+BREAK_SECONDS = 5.0
+
+log = logging.getLogger(__name__)
+_open_until = 0.0
+
+
+def send(kind: str, object_id: str) -> bool:
+    """Queues `<kind>.reconcile(object_id)`; False where the broker does not answer (200 ms limits, no retries)."""
+    global _open_until
+    if clock.monotonic() < _open_until:
+        return False
+    try:
+        current_app.send_task(f"{kind}.reconcile", args=[object_id], ignore_result=True, retry=False)
+    except (OperationalError, RedisError, OSError) as error:
+        _open_until = clock.monotonic() + BREAK_SECONDS
+        log.warning("broker does not answer, the sweep takes over: %s", type(error).__name__)
+        return False
+    return True

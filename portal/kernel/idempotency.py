@@ -1,0 +1,108 @@
+"""Idempotency-Key: the answer to a creating POST is stored in the transaction of the row it made."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import orjson
+from django.db import IntegrityError, connection
+from django.db import transaction as django_transaction
+from django.utils.translation import gettext_lazy as _
+
+from portal.kernel import clock
+from portal.kernel.actors import Actor
+from portal.kernel.errors import BadRequest, FieldError, Invalid
+from portal.kernel.models import IdempotencyRecord
+from portal.kernel.transaction import transaction
+
+KEPT = timedelta(hours=24)
+VISIBLE_ASCII = re.compile(r"[\x21-\x7e]{1,255}")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a creating POST answers: `body` is JSON, `replayed` says that an earlier request made the row."""
+
+    status: int
+    body: Any
+    replayed: bool = False
+    object_id: UUID | None = None
+
+
+class Mismatch(Invalid):
+    """The key was used with another body or path (422)."""
+
+    code = "idempotency_mismatch"
+
+
+def fingerprint(method: str, path: str, body: object) -> str:
+    """SHA-256 over what makes two requests the same."""
+    text = orjson.dumps([method, path, body], option=orjson.OPT_SORT_KEYS)
+    return hashlib.sha256(text).hexdigest()
+
+
+def check_key(key: str) -> str:
+    """The key as given; BadRequest unless 1 to 255 visible ASCII characters."""
+    if not VISIBLE_ASCII.fullmatch(key):
+        raise BadRequest(_("Idempotency-Key must be 1 to 255 visible ASCII characters."), code="idempotency_key")
+    return key
+
+
+def perform(
+    actor: Actor,
+    *,
+    scope: str,
+    key: str | None,
+    fingerprint: str,
+    command: Callable[[], Answer],
+    without_secrets: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict,
+) -> Answer:
+    """Runs `command` once per (scope, principal, key); later and concurrent callers get the first answer.
+
+    `scope` is the tenant's feed scope or `platform`. Only what `command` returns is kept: an error keeps nothing.
+    """
+    if key is None:
+        with transaction():
+            return command()
+    principal = f"{actor.type}:{actor.id}"
+    try:
+        with transaction():
+            _limit_wait()
+            record = IdempotencyRecord.objects.filter(scope=scope, principal=principal, key=key)
+            record.filter(created_at__lt=clock.now() - KEPT).delete()
+            row = record.first()
+            if row is not None:
+                return _replay(row, fingerprint)
+            with django_transaction.atomic():
+                row = IdempotencyRecord.objects.create(
+                    scope=scope, principal=principal, key=key, fingerprint=fingerprint
+                )
+            answer = command()
+            row.status, row.body, row.object_id = answer.status, without_secrets(answer.body), answer.object_id
+            row.save(update_fields=["status", "body", "object_id"])
+            return answer
+    except IntegrityError:
+        row = IdempotencyRecord.objects.filter(scope=scope, principal=principal, key=key).first()
+        if row is None:
+            raise
+        return _replay(row, fingerprint)
+
+
+def _replay(row: IdempotencyRecord, fingerprint: str) -> Answer:
+    if row.fingerprint != fingerprint:
+        message = str(_("This key was used with another request."))
+        raise Mismatch([FieldError("Idempotency-Key", "idempotency_mismatch", message)], message)
+    return Answer(row.status, row.body, replayed=True, object_id=row.object_id)
+
+
+def _limit_wait() -> None:
+    """A concurrent request with the same key waits at most 10 s (SQLite: the connection's own time-out)."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL lock_timeout = '10s'")

@@ -1,0 +1,195 @@
+"""The work table: wake, lease, fence, sweep. It drives every reconciler (design: life of a workload, step 2).
+
+A lease is a token in the row. `Lease.fence()` is the first statement of the transaction that records an outcome: it
+requires the token and an unexpired lease by the database's clock, or raises `LeaseLost` and the transaction rolls back.
+`Lease.require()` is asked before every cluster write and judges by the monotonic clock.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from uuid import UUID
+
+from django.db import IntegrityError
+from django.db import transaction as django_transaction
+from django.db.models import F, Q, QuerySet
+from django.db.models.functions import Now
+
+from portal.kernel import broker, clock
+from portal.kernel.models import Work
+from portal.kernel.transaction import current, transaction
+
+LEASE = timedelta(seconds=5)
+RESEND_AFTER = timedelta(seconds=5)
+PARK_AFTER = 8
+LONGEST_BACKOFF = 30.0
+
+log = logging.getLogger(__name__)
+
+
+class LeaseLost(Exception):
+    """Another pass holds this work now; nothing may be written any more."""
+
+
+class Retry(Exception):
+    """The pass could not finish for a passing cause: look again after `after` seconds (None: back off). Never parks."""
+
+    def __init__(self, reason: str, *, after: float | None = None) -> None:
+        super().__init__(reason)
+        self.after = after
+
+
+@dataclass
+class Lease:
+    """The right to work on one object until it expires."""
+
+    row_id: UUID
+    kind: str
+    object_id: UUID
+    token: UUID
+    seq: int
+    expires: float
+
+    def fence(self) -> None:
+        """First statement of a recording transaction; also renews. Raises LeaseLost."""
+        self._extend()
+
+    def renew(self) -> None:
+        """For longer passes, outside of a transaction. Raises LeaseLost."""
+        self._extend()
+
+    def require(self, seconds: float = 1.0) -> None:
+        """Before a cluster write: at least `seconds` must be left. Renews when short; raises LeaseLost."""
+        if self.expires - clock.monotonic() < seconds:
+            self._extend()
+
+    def _extend(self) -> None:
+        started = clock.monotonic()
+        if started >= self.expires:
+            raise LeaseLost(self.kind)
+        held = Work.objects.filter(pk=self.row_id, lease_token=self.token, lease_until__gt=Now())
+        if not held.update(lease_until=Now() + LEASE):
+            raise LeaseLost(self.kind)
+        self.expires = started + LEASE.total_seconds()
+
+
+def wake(kind: str, object_id: UUID, *, in_seconds: float = 0.0) -> None:
+    """Says that the object must be looked at (again). Inside the caller's transaction; the message leaves after commit.
+
+    A later `in_seconds` never postpones an earlier due time. Waking un-parks.
+    """
+    unit = current()
+    due = clock.now() + timedelta(seconds=in_seconds)
+    row = Work.objects.filter(kind=kind, object_id=object_id)
+    if not row.update(wanted_seq=F("wanted_seq") + 1, parked_reason="", attempts=0):
+        try:
+            with django_transaction.atomic():
+                Work.objects.create(kind=kind, object_id=object_id, wanted_seq=1, due_at=due)
+        except IntegrityError:
+            row.update(wanted_seq=F("wanted_seq") + 1, parked_reason="", attempts=0)
+    row.filter(Q(due_at=None) | Q(due_at__gt=due)).update(due_at=due)
+    if in_seconds > 0:
+        return
+    stale = Q(queued_at=None) | Q(queued_at__lt=clock.now() - RESEND_AFTER)
+    if row.filter(stale).update(queued_at=clock.now()):
+        unit.callbacks.append(partial(broker.send, kind, str(object_id)))
+
+
+def acquire(kind: str, object_id: UUID) -> Lease | None:
+    """Takes the lease, or None when it is held, parked, or nothing of the kind is known."""
+    token = uuid.uuid4()
+    started = clock.monotonic()
+    free = Q(lease_token=None) | Q(lease_until__lte=Now())
+    row = Work.objects.filter(free, kind=kind, object_id=object_id, parked_reason="")
+    if not row.update(lease_token=token, lease_until=Now() + LEASE, queued_at=None):
+        return None
+    taken = Work.objects.filter(kind=kind, object_id=object_id, lease_token=token).first()
+    if taken is None:
+        return None
+    return Lease(taken.pk, kind, object_id, token, taken.wanted_seq, started + LEASE.total_seconds())
+
+
+def run(kind: str, object_id: UUID, one_pass: Callable[[Lease], float | None]) -> bool:
+    """Runs passes over one object until nothing newer is wanted. `one_pass` returns seconds until it must look again.
+
+    True when at least one pass ran. A `Retry` backs off for ever; any other error backs off and is parked with its
+    reason after `PARK_AFTER` attempts.
+    """
+    ran = False
+    while (lease := acquire(kind, object_id)) is not None:
+        ran = True
+        try:
+            again = one_pass(lease)
+        except LeaseLost:
+            log.info("lease lost", extra={"work_kind": kind, "object_id": str(object_id)})
+            return True
+        except Retry as retry:
+            _release(lease, again=retry.after, failed=str(retry), parkable=False)
+            return True
+        except Exception as error:
+            log.exception("pass failed", extra={"work_kind": kind, "object_id": str(object_id)})
+            _release(lease, again=None, failed=f"{type(error).__name__}: {error}"[:500], parkable=True)
+            return True
+        if not _release(lease, again=again, failed="", parkable=False):
+            break
+    return ran
+
+
+def _release(lease: Lease, *, again: float | None, failed: str, parkable: bool) -> bool:
+    """Gives the lease back; True when something newer is already wanted."""
+    with transaction():
+        held = Work.objects.filter(pk=lease.row_id, lease_token=lease.token)
+        row = held.first()
+        if row is None:
+            return False
+        newer = row.wanted_seq > lease.seq
+        if failed:
+            parked = parkable and row.attempts + 1 >= PARK_AFTER
+            wait = again if again is not None else _backoff(row.attempts)
+            held.update(
+                lease_token=None,
+                lease_until=None,
+                attempts=row.attempts + 1,
+                due_at=None if parked else clock.now() + timedelta(seconds=wait),
+                parked_reason=failed if parked else "",
+            )
+            return False
+        due = None if again is None else clock.now() + timedelta(seconds=again)
+        held.update(lease_token=None, lease_until=None, attempts=0, done_seq=lease.seq, due_at=clock.now() if newer else due)
+        return newer
+
+
+def _backoff(attempts: int) -> float:
+    return min(LONGEST_BACKOFF, 0.5 * 2.0 ** min(attempts, 10)) * random.uniform(0.75, 1.25)  # noqa: S311 jitter only
+
+
+def due(limit: int = 200) -> QuerySet[Work]:
+    """Rows that somebody should look at now: nobody holds them, nobody was told in the last five seconds."""
+    now = clock.now()
+    wanted = Q(wanted_seq__gt=F("done_seq"), attempts=0) | Q(due_at__lte=now)
+    free = Q(lease_token=None) | Q(lease_until__lte=Now())
+    unsent = Q(queued_at=None) | Q(queued_at__lt=now - RESEND_AFTER)
+    return Work.objects.filter(wanted, free, unsent, parked_reason="").exclude(due_at__gt=now).order_by("due_at")[:limit]
+
+
+def sweep(send: Callable[[str, str], bool] = broker.send) -> int:
+    """Tells a worker about everything that is due; the number of messages sent. Every 2 s, from beat."""
+    sent = 0
+    for row in list(due()):
+        Work.objects.filter(pk=row.pk).update(queued_at=clock.now())
+        if not send(row.kind, str(row.object_id)):
+            Work.objects.filter(pk=row.pk).update(queued_at=None)
+            break
+        sent += 1
+    return sent
+
+
+def forget(kind: str, object_id: UUID) -> None:
+    """Nothing remains to be kept true: removes the row (inside the caller's transaction)."""
+    Work.objects.filter(kind=kind, object_id=object_id).delete()
