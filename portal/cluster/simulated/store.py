@@ -113,6 +113,17 @@ class Store:
             raise Expired(f"too old resource version: {rv} ({self._oldest[kind]})")
         return [change for change in self._history[kind] if change.rv > rv]
 
+    def snapshot(self, kind: str, rv: int) -> Objects:
+        """The stored objects of a kind (read only) as they were at a resourceVersion, in order. Raises Expired."""
+        then = dict(self._by_kind[kind])
+        for change in reversed(self.events_since(kind, rv)):
+            where = change.namespace, change.name
+            if change.previous is None:
+                then.pop(where, None)
+            else:
+                then[where] = change.previous
+        return [obj for _, obj in sorted(then.items())]
+
     def forget_history(self) -> None:
         """Drop the history of changes, as etcd's compaction does: every watch from before now is too old."""
         for changes in self._history.values():
@@ -163,8 +174,9 @@ class Store:
         new = self.merged(current, obj, status=status)
         if new == current:
             return copy(current)
+        if _nothing_holds(new):
+            return copy(self._drop(new))
         stored = self._put("MODIFIED", new, current)
-        self._collect(stored)
         return copy(stored)
 
     def merged(self, current: Obj, obj: Obj, *, status: bool) -> Obj:
@@ -197,8 +209,7 @@ class Store:
     def mutate(
         self, kind: str, namespace: str | None, name: str, fn: Callable[[Obj], None], *, status: bool = False
     ) -> Obj | None:
-        """Read, let `fn` change the copy, write. None when there is no such object (also when `fn` is too late for
-        it: it went with its last finalizer, which is then the returned last state)."""
+        """Read, let `fn` change the copy, write. None when there is no such object."""
         obj = self.get(kind, namespace, name)
         if obj is None:
             return None
@@ -230,12 +241,14 @@ class Store:
         elif propagation == FOREGROUND and self._owners.of(current) and _FOREGROUND_FINALIZER not in finalizers:
             doomed["metadata"]["finalizers"] = [*finalizers, _FOREGROUND_FINALIZER]
         self._mark(doomed, grace_seconds)
+        if _nothing_holds(doomed) and (kind != "Namespace" or not self._contents(name)):
+            return copy(self._drop(doomed))
         stored = current if doomed == current else self._put("MODIFIED", doomed, current)
         if kind == "Namespace":
             self._empty_namespace(name)
         elif propagation == FOREGROUND:
             self._delete_dependents(stored)
-        return copy(self._collect(self._find(kind, namespace, name) or stored))
+        return copy(self._find(kind, namespace, name) or stored)
 
     def remove(self, kind: str, namespace: str | None, name: str, *, uid: str | None = None) -> Obj | None:
         """End a graceful deletion at once, as a delete with grace 0 does: gone, unless finalizers hold it.
@@ -294,24 +307,18 @@ class Store:
         if obj["kind"] == "Namespace":
             del meta["deletionGracePeriodSeconds"]
 
-    def _collect(self, obj: Obj) -> Obj:
-        """Take the object out if nothing holds it any more; returns its last state."""
-        meta = obj["metadata"]
-        if "deletionTimestamp" not in meta or meta.get("finalizers") or meta.get("deletionGracePeriodSeconds"):
-            return obj
-        kind, namespace, name = key_of(obj)
-        if kind == "Namespace" and self._contents(name):
-            return obj
-        stored = self._by_kind[kind].pop((namespace, name), None)
-        if stored is None:
-            return obj
-        self._owners.discard(stored)
+    def _drop(self, last: Obj) -> Obj:
+        """Take an object out, and what goes with it. `last` is its last state, which is also returned: watchers see
+        it with the resourceVersion of the removal."""
+        kind, namespace, name = key_of(last)
+        previous = self._by_kind[kind].pop((namespace, name))
+        self._owners.discard(previous)
         self.rv += 1
-        last = copy(stored)
-        last["metadata"]["resourceVersion"] = str(self.rv)
+        shown = copy(last)
+        shown["metadata"]["resourceVersion"] = str(self.rv)
         if self._journal is not None:
             self._journal.gone(self.rv, (kind, namespace, name))
-        self._tell(Change(self.rv, "DELETED", kind, namespace, name, last, stored))
+        self._tell(Change(self.rv, "DELETED", kind, namespace, name, shown, previous))
         self._delete_dependents(last)
         self._release_owners(last)
         self._collect_namespace(namespace)
@@ -365,9 +372,16 @@ class Store:
             self.delete(*key)
 
     def _collect_namespace(self, name: str) -> None:
+        """A namespace that is being deleted goes when its last object has gone."""
         namespace = self._find("Namespace", None, name) if name else None
-        if namespace is not None:
-            self._collect(namespace)
+        if namespace is not None and _nothing_holds(namespace) and not self._contents(name):
+            self._drop(namespace)
+
+
+def _nothing_holds(obj: Obj) -> bool:
+    """Being deleted, with neither a finalizer nor a grace period left."""
+    meta = obj["metadata"]
+    return "deletionTimestamp" in meta and not meta.get("finalizers") and not meta.get("deletionGracePeriodSeconds")
 
 
 def _desired(obj: Obj) -> Obj:
