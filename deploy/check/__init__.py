@@ -1,0 +1,1 @@
+"""The gate: everything that is checked without running the product (`make check`)."""
