@@ -161,7 +161,9 @@ def _release(lease: Lease, *, again: float | None, failed: str, parkable: bool) 
             )
             return False
         due = None if again is None else clock.now() + timedelta(seconds=again)
-        held.update(lease_token=None, lease_until=None, attempts=0, done_seq=lease.seq, due_at=clock.now() if newer else due)
+        held.update(
+            lease_token=None, lease_until=None, attempts=0, done_seq=lease.seq, due_at=clock.now() if newer else due
+        )
         return newer
 
 
@@ -175,7 +177,9 @@ def due(limit: int = 200) -> QuerySet[Work]:
     wanted = Q(wanted_seq__gt=F("done_seq"), attempts=0) | Q(due_at__lte=now)
     free = Q(lease_token=None) | Q(lease_until__lte=Now())
     unsent = Q(queued_at=None) | Q(queued_at__lt=now - RESEND_AFTER)
-    return Work.objects.filter(wanted, free, unsent, parked_reason="").exclude(due_at__gt=now).order_by("due_at")[:limit]
+    return (
+        Work.objects.filter(wanted, free, unsent, parked_reason="").exclude(due_at__gt=now).order_by("due_at")[:limit]
+    )
 
 
 def sweep(send: Callable[[str, str], bool] = broker.send) -> int:

@@ -1,0 +1,7 @@
+"""All routes. Wiring only."""
+
+from __future__ import annotations
+
+from django.urls import URLPattern, URLResolver
+
+urlpatterns: list[URLPattern | URLResolver] = []

@@ -1,0 +1,178 @@
+"""What may be used and what was used: flavors, cohorts, quotas and their queues, priorities, images, allocations."""
+
+from __future__ import annotations
+
+from django.core.validators import RegexValidator
+from django.db import models
+
+from portal.cluster.models import Cluster
+from portal.kernel import clock, ids
+
+NAME = RegexValidator(r"^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$")
+
+
+class Mode(models.TextChoices):
+    """Sharing mode of a flavor."""
+
+    WHOLE = "whole"
+    MIG = "mig"
+    SHARED = "shared"
+    CLAIM = "claim"
+    NONE = "none"
+
+
+class Synced(models.Model):
+    """A row that becomes cluster objects, kept true by `quotas.reconcile`."""
+
+    applied = models.JSONField(default=dict, blank=True)  # "Kind/name" -> hash of the manifest last applied
+    problem = models.TextField(default="", blank=True)
+    synced_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        abstract = True
+
+
+class Flavor(Synced):
+    """One way to get GPU on one cluster: a card model and a sharing mode (work kind `flavor`).
+
+    `resource` is the extended resource name ("" for mode none), `memory_mib` per unit, `max_per_node` units one node has.
+    """
+
+    id = models.UUIDField(primary_key=True, default=ids.uuid7, editable=False)
+    cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="+")
+    name = models.CharField(max_length=40, validators=[NAME], unique=True)
+    mode = models.CharField(max_length=8, choices=Mode.choices)
+    card = models.CharField(max_length=60, default="", blank=True)
+    resource = models.CharField(max_length=100, default="", blank=True)
+    memory_mib = models.PositiveIntegerField(default=0)
+    max_per_node = models.PositiveIntegerField(default=0)
+    node_labels = models.JSONField(default=dict, blank=True)
+    tolerations = models.JSONField(default=list, blank=True)
+    active = models.BooleanField(default=True)
+
+
+class FlavorPrice(models.Model):
+    """Price of one unit-hour from a day on; the ledger uses the price of the hour."""
+
+    id = models.UUIDField(primary_key=True, default=ids.uuid7, editable=False)
+    flavor = models.ForeignKey(Flavor, on_delete=models.CASCADE, related_name="+")
+    valid_from = models.DateField()
+    price_hour = models.DecimalField(max_digits=12, decimal_places=4)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["flavor", "valid_from"], name="flavor_price_once_a_day")]
+
+
+class Cohort(Synced):
+    """Tenants that lend to each other (work kind `cohort`)."""
+
+    id = models.UUIDField(primary_key=True, default=ids.uuid7, editable=False)
+    cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="+")
+    name = models.CharField(max_length=40, validators=[NAME])
+    parent = models.ForeignKey("self", null=True, blank=True, on_delete=models.PROTECT, related_name="+")
+    show_teams = models.BooleanField(default=False)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["cluster", "name"], name="cohort_once")]
+
+
+class Queue(Synced):
+    """A tenant's ClusterQueue and LocalQueue on one cluster (work kind `queue`)."""
+
+    id = models.UUIDField(primary_key=True, default=ids.uuid7, editable=False)
+    tenant = models.ForeignKey("tenants.Tenant", on_delete=models.PROTECT, related_name="+")
+    cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="+")
+    reclaim_within_cohort = models.CharField(max_length=16, default="Any")
+    within_queue = models.CharField(max_length=32, default="LowerPriority")
+    active = models.BooleanField(default=True)  # Kueue's Active condition, from the mirror
+    cpu = models.CharField(max_length=20, default="1000")  # nominal of flavor `cpu`
+    memory = models.CharField(max_length=20, default="4Ti")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["tenant", "cluster"], name="queue_once")]
+
+
+class Quota(models.Model):
+    """Units of one resource of one flavor that a tenant owns. A None limit is no limit."""
+
+    id = models.UUIDField(primary_key=True, default=ids.uuid7, editable=False)
+    tenant = models.ForeignKey("tenants.Tenant", on_delete=models.PROTECT, related_name="+")
+    cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="+")
+    flavor = models.ForeignKey(Flavor, on_delete=models.PROTECT, related_name="+")
+    resource = models.CharField(max_length=100)
+    nominal = models.PositiveIntegerField(default=0)
+    borrowing_limit = models.PositiveIntegerField(null=True, blank=True)
+    lending_limit = models.PositiveIntegerField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["tenant", "cluster", "flavor", "resource"], name="quota_cell_once")
+        ]
+
+
+class PriorityClass(Synced):
+    """A priority that a request may name (work kind `priority`)."""
+
+    id = models.UUIDField(primary_key=True, default=ids.uuid7, editable=False)
+    cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="+")
+    name = models.CharField(max_length=40, validators=[NAME])
+    value = models.IntegerField()
+    description = models.CharField(max_length=200, default="", blank=True)
+    managers_only = models.BooleanField(default=False)
+    is_default = models.BooleanField(default=False)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["cluster", "name"], name="priority_once")]
+
+
+class Image(models.Model):
+    """One catalogue image, with what it needs to run under the restricted pod security standard."""
+
+    id = models.UUIDField(primary_key=True, default=ids.uuid7, editable=False)
+    name = models.CharField(max_length=40, validators=[NAME], unique=True)
+    reference = models.CharField(max_length=400)
+    kinds = models.JSONField(default=list)  # of "notebook", "training", "endpoint"
+    description = models.CharField(max_length=300, default="", blank=True)
+    uid = models.PositiveIntegerField(default=1000)
+    gid = models.PositiveIntegerField(default=1000)
+    home = models.CharField(max_length=200, default="/home/user")
+    command = models.JSONField(default=list, blank=True)
+    writable_paths = models.JSONField(default=list, blank=True)
+    env = models.JSONField(default=dict, blank=True)
+    active = models.BooleanField(default=True)
+
+
+class Allocation(models.Model):
+    """An interval in which one Kueue Workload of a run held quota: the only source of ledger and forecasts.
+
+    Times are the cluster's own. No foreign keys upward: `workload_id` and `run` are plain values.
+    """
+
+    id = models.UUIDField(primary_key=True, default=ids.uuid7, editable=False)
+    cluster_id = models.UUIDField()
+    kueue_uid = models.CharField(max_length=64)
+    flavor = models.CharField(max_length=40)
+    resource = models.CharField(max_length=100)
+    units = models.PositiveIntegerField()
+    admitted_at = models.DateTimeField()
+    released_at = models.DateTimeField(null=True)
+    why = models.CharField(max_length=40, default="", blank=True)
+    by = models.CharField(max_length=200, default="", blank=True)
+    tenant_id = models.UUIDField()
+    tenant_slug = models.CharField(max_length=40)
+    project = models.CharField(max_length=63, default="", blank=True)
+    workload_id = models.UUIDField()
+    workload_kind = models.CharField(max_length=16)
+    run = models.PositiveIntegerField()
+    owner_type = models.CharField(max_length=16)
+    owner_label = models.CharField(max_length=150)
+    created_at = models.DateTimeField(default=clock.now)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["kueue_uid", "flavor", "resource", "admitted_at"], name="allocation_once")
+        ]
+        indexes = [
+            models.Index(fields=["workload_id", "run"], name="allocation_of_run"),
+            models.Index(fields=["tenant_id", "admitted_at"], name="allocation_of_tenant"),
+        ]
