@@ -151,6 +151,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PARSER_CLASSES": ["portal.shell.parsing.StrictJSONParser"],
     "DEFAULT_SCHEMA_CLASS": "portal.shell.schema.TurnoSchema",
     "EXCEPTION_HANDLER": "portal.shell.problems.drf_handler",
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "portal.shell.parsing.AlwaysJSON",
     "DEFAULT_VERSIONING_CLASS": None,
     "URL_FORMAT_OVERRIDE": None,
     "UNAUTHENTICATED_USER": None,
