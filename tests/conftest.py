@@ -30,7 +30,7 @@ class FrozenClock:
         return self.at
 
 
-@pytest.fixture()
+@pytest.fixture
 def frozen() -> Iterator[FrozenClock]:
     """Turno's clock, standing at 2026-12-01 09:00 UTC. Leases are judged by the database's own clock, not by this."""
     held = FrozenClock(datetime(2026, 12, 1, 9, tzinfo=UTC))
@@ -39,65 +39,65 @@ def frozen() -> Iterator[FrozenClock]:
     clock.set_source(None)
 
 
-@pytest.fixture()
+@pytest.fixture
 def team(db: None) -> Tenant:
     """The team `data` of cohort `lab`: owner, teammate, manager, viewer and machine belong to it."""
     return people.tenant("data", name="Data", cohort="lab")
 
 
-@pytest.fixture()
+@pytest.fixture
 def other_team(db: None) -> Tenant:
     """The outsider's team, in the same cohort."""
     return people.tenant("vision", name="Vision", cohort="lab")
 
 
-@pytest.fixture()
+@pytest.fixture
 def owner(team: Tenant) -> Person:
     """A member: whoever a test's workloads belong to."""
     return people.member(team, "olga", Role.MEMBER)
 
 
-@pytest.fixture()
+@pytest.fixture
 def teammate(team: Tenant) -> Person:
     """Another member."""
     return people.member(team, "tomas", Role.MEMBER)
 
 
-@pytest.fixture()
+@pytest.fixture
 def manager(team: Tenant) -> Person:
     return people.member(team, "mara", Role.MANAGER)
 
 
-@pytest.fixture()
+@pytest.fixture
 def viewer(team: Tenant) -> Person:
     return people.member(team, "vera", Role.VIEWER)
 
 
-@pytest.fixture()
+@pytest.fixture
 def machine(team: Tenant) -> Machine:
     """The team's CI: a member by token, with scopes read and write."""
     return people.machine(team)
 
 
-@pytest.fixture()
+@pytest.fixture
 def outsider(other_team: Tenant) -> Person:
     """A manager of another team: may see nothing of `team`."""
     return people.member(other_team, "otto", Role.MANAGER)
 
 
-@pytest.fixture()
+@pytest.fixture
 def administrator(db: None) -> Person:
     """The platform's administrator, with no role in any team."""
     return people.person(people.user("ada", admin=True))
 
 
-@pytest.fixture()
+@pytest.fixture
 def lab(db: None) -> quota_rows.Lab:
     """The four-card server with flavors, cohort, priorities and images; no team has room yet (see `room`)."""
     return quota_rows.lab()
 
 
-@pytest.fixture()
+@pytest.fixture
 def room(team: Tenant, lab: quota_rows.Lab) -> quota_rows.Lab:
     """The lab, in which the team owns one whole card and two slices and cannot borrow."""
     quota_rows.room_for(team, lab)
