@@ -7,6 +7,7 @@ from pathlib import Path
 
 from deploy.demo import preflight
 from deploy.demo.places import ROOT, Places, ports
+from deploy.demo.programs import all_programs, all_steps
 from deploy.demo.supervisor import Supervisor, say, shown
 
 
@@ -15,7 +16,7 @@ def run(places: Places) -> None:
     preflight.check_ports(numbers)
     preflight.check_database(places.database)
     places.create()
-    Supervisor(places, numbers).run()
+    Supervisor(places, numbers, all_programs(places, numbers), all_steps(numbers)).run()
 
 
 def reset(places: Places) -> None:

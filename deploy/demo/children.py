@@ -41,7 +41,7 @@ class Child:
         self.program = program
         self.log = logs / f"{program.name}.log"
         self.deaths = 0
-        self._environment = environment
+        self._environment = {**environment, **program.knows}
         self._process: subprocess.Popen[bytes] | None = None
         self._started = 0.0
         self._delay = FIRST_DELAY
@@ -59,7 +59,7 @@ class Child:
             self._process = subprocess.Popen(
                 self.program.command,
                 cwd=ROOT,
-                env=dict(self._environment),
+                env=self._environment,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,

@@ -108,7 +108,6 @@ def environment(places: Places, numbers: Ports) -> dict[str, str]:
         "TURNO_DATABASE_URL": f"sqlite:///{places.database}",
         "TURNO_BROKER_URL": f"redis+socket://{places.socket}?virtual_host=0",
         "TURNO_PUBLIC_URL": f"http://127.0.0.1:{numbers.web}",
-        "TURNO_DATA_URL": f"http://127.0.0.1:{numbers.data}",
-        "TURNO_CLUSTER_URL": f"http://127.0.0.1:{numbers.cluster}",
+        "TURNO_LOG_JSON": "0",
     }
     return {**os.environ, **demo, **{key: value for key, value in os.environ.items() if key.startswith("TURNO_")}}

