@@ -20,10 +20,15 @@ log = logging.getLogger(__name__)
 _open_until = 0.0
 
 
+def is_open() -> bool:
+    """Whether sending rests after a failure."""
+    return clock.monotonic() < _open_until
+
+
 def send(kind: str, object_id: str) -> bool:
     """Queues `<kind>.reconcile(object_id)`; False where the broker does not answer (200 ms limits, no retries)."""
-    global _open_until
-    if clock.monotonic() < _open_until:
+    global _open_until  # noqa: PLW0603  one breaker per process
+    if is_open():
         return False
     try:
         current_app.send_task(f"{kind}.reconcile", args=[object_id], ignore_result=True, retry=False)

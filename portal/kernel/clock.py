@@ -26,5 +26,5 @@ def monotonic() -> float:
 
 def set_source(source: Callable[[], datetime] | None) -> None:
     """Replaces the clock (tests); None puts the system's back."""
-    global _source
+    global _source  # noqa: PLW0603  one clock per process
     _source = source or _system

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class FieldError:
-    """One fault of one field. `field` is a dotted path into the request (`env.PATH`), `message` is already for people."""
+    """One fault of one field: `field` is a dotted path into the request (`env.PATH`), `message` is for people."""
 
     field: str
     code: str

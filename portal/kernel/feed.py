@@ -26,7 +26,7 @@ def append(  # noqa: PLR0913  the columns of one row, all by name
     scope: str,
     topic: str,
     object_id: UUID,
-    type: str,
+    type: str,  # noqa: A002  the column's own word
     source: str = "turno",
     reason: str = "",
     message: str = "",

@@ -76,10 +76,13 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "portal.shell.page_errors.PageErrorMiddleware",
+    "portal.shell.errors.ProblemMiddleware",
 ]
 ROOT_URLCONF = "portal.urls"
 ASGI_APPLICATION = "portal.asgi.application"
 APPEND_SLASH = False
+CSRF_FAILURE_VIEW = "portal.shell.errors.csrf_failure"
 
 TEMPLATES = [
     {
@@ -145,13 +148,13 @@ CONTENT_SECURITY_POLICY = {
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1_048_576
 
 REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["portal.shell.authentication.ActorAuthentication"],
-    "DEFAULT_PERMISSION_CLASSES": ["portal.shell.authentication.HasScope"],
+    "DEFAULT_AUTHENTICATION_CLASSES": ["portal.rest.access.ActorAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["portal.rest.access.HasScope"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["portal.shell.parsing.StrictJSONParser"],
-    "DEFAULT_SCHEMA_CLASS": "portal.shell.schema.TurnoSchema",
+    "DEFAULT_PARSER_CLASSES": ["portal.rest.parsing.StrictJSONParser"],
+    "DEFAULT_SCHEMA_CLASS": "portal.rest.schema.TurnoSchema",
     "EXCEPTION_HANDLER": "portal.shell.problems.drf_handler",
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "portal.shell.parsing.AlwaysJSON",
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "portal.rest.parsing.AlwaysJSON",
     "DEFAULT_VERSIONING_CLASS": None,
     "URL_FORMAT_OVERRIDE": None,
     "UNAUTHENTICATED_USER": None,
@@ -167,7 +170,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "portal.shell.schema.document_problems",
+        "portal.rest.schema.document_problems",
     ],
 }
 

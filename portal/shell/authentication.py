@@ -1,4 +1,4 @@
-"""Who asks: one async-capable middleware sets `request.actor`; DRF only reads it.
+"""Who asks: one async-capable middleware sets `request.actor`; `portal.rest.access` only reads it.
 
 A bearer token wins over the session and needs no CSRF token (a foreign page cannot set the header); a session does.
 """
@@ -7,34 +7,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from typing import Any, cast
+from typing import cast
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_async
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
-from django.middleware.csrf import CsrfViewMiddleware
 from django.utils import timezone, translation
 from django.utils.translation import gettext_lazy as _
-from rest_framework.authentication import BaseAuthentication
-from rest_framework.permissions import SAFE_METHODS, BasePermission
-from rest_framework.request import Request
-from rest_framework.views import APIView
 
 from portal.kernel import clock
-from portal.kernel.actors import Actor
-from portal.kernel.errors import Denied, Unauthenticated
+from portal.kernel.errors import Unauthenticated
 from tenants import authentication
 
 API = "/api/"
 BEARER = re.compile(r"bearer +([\x21-\x7e]{1,512})", re.IGNORECASE)
-
-
-def actor_of(request: HttpRequest | Request) -> Actor:
-    """The known actor, or Unauthenticated with the words for what was wrong."""
-    actor = getattr(request, "actor", None)
-    if actor is None:
-        raise getattr(request, "auth_problem", None) or Unauthenticated(_("Log in, or send a bearer token."))
-    return cast(Actor, actor)
 
 
 def identify(request: HttpRequest) -> None:
@@ -97,37 +83,3 @@ class ActorMiddleware:
         await sync_to_async(identify)(request)
         personalize(request)
         return await cast(Awaitable[HttpResponseBase], self.get_response(request))
-
-
-class _Check(CsrfViewMiddleware):
-    def _reject(self, request: HttpRequest, reason: str) -> Any:
-        return reason
-
-
-class ActorAuthentication(BaseAuthentication):
-    """Hands the middleware's actor to DRF; a session must bring its CSRF token for unsafe methods."""
-
-    def authenticate(self, request: Request) -> tuple[Actor, None] | None:
-        actor = getattr(request._request, "actor", None)
-        if actor is None:
-            return None
-        if request.method not in SAFE_METHODS and "HTTP_AUTHORIZATION" not in request.META:
-            check = _Check(lambda _request: None)  # type: ignore[arg-type,return-value]
-            check.process_request(request._request)
-            if check.process_view(request._request, None, (), {}):  # type: ignore[arg-type]
-                raise Denied(_("The CSRF token is missing or wrong."), code="csrf_failed")
-        return actor, None
-
-    def authenticate_header(self, request: Request) -> str:
-        return "Bearer"
-
-
-class HasScope(BasePermission):
-    """Known at all, and with the scope of the method: `read` for GET and HEAD, `write` for the rest."""
-
-    def has_permission(self, request: Request, view: APIView) -> bool:
-        actor = actor_of(request._request)
-        needed = "read" if request.method in SAFE_METHODS else "write"
-        if actor.type != "system" and needed not in actor.scopes:  # type: ignore[union-attr]
-            raise Denied(_("The token lacks the scope “%(scope)s”.") % {"scope": needed}, code="missing_scope")
-        return True

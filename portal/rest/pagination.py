@@ -1,4 +1,4 @@
-"""Cursor pages over ids (UUIDv7: creation order). A cursor is signed and bound to who asks, the filters and the order."""
+"""Cursor pages over ids (UUIDv7: creation order). A cursor is signed, bound to who asks, the filters and the order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from rest_framework.request import Request
 
 from portal.kernel.errors import BadRequest
-from portal.shell.authentication import actor_of
+from portal.rest.access import actor_of
 
 SALT = "turno.cursor"
 DEFAULT_SIZE, LARGEST_SIZE = 50, 200
@@ -71,7 +71,7 @@ def _newest_first(request: Request) -> bool:
 def _binding(request: Request, newest_first: bool) -> str:  # noqa: FBT001
     """What a cursor belongs to: path, person, filters and order; not the page size."""
     filters = sorted((k, v) for k, v in request.query_params.lists() if k not in ("cursor", "page_size", "order"))
-    actor = actor_of(request._request)
+    actor = actor_of(request)
     text = repr([request.path, actor.type, str(actor.id), filters, newest_first])
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 

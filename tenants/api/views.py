@@ -1,0 +1,173 @@
+"""REST of the tenants room: one call deep, to a service or a selector."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from drf_spectacular.utils import OpenApiExample, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from portal.kernel import feed
+from portal.rest import answers as shared
+from portal.rest.access import actor_of
+from portal.rest.creating import create
+from portal.rest.pagination import page
+from portal.rest.serializers import read
+from tenants import selectors, services
+from tenants.api import answers, bodies
+
+
+class MeView(APIView):
+    @extend_schema(responses=bodies.Me)
+    def get(self, request: Request) -> Response:
+        actor = actor_of(request)
+        found = [{"slug": t.slug, "name": t.name, "role": role} for t, role in selectors.roles(actor)]
+        return Response({"username": actor.label, "is_admin": actor.is_admin, "tenants": found})
+
+
+class TenantsView(APIView):
+    @extend_schema(responses=shared.paged("Tenant", bodies.TenantAnswer(many=True)), parameters=shared.PAGE_PARAMETERS)
+    def get(self, request: Request) -> Response:
+        rows = selectors.tenants(actor_of(request))
+        return Response(page(request, rows, lambda found: [answers.tenant(row) for row in found]))
+
+    @extend_schema(
+        request=bodies.TenantCreate,
+        responses={201: bodies.TenantAnswer},
+        examples=[OpenApiExample("A team", {"slug": "vision", "name": "Computer vision"}, request_only=True)],
+    )
+    def post(self, request: Request) -> Response:
+        actor = actor_of(request)
+        selectors.require_administrator(actor)
+
+        def command() -> tuple[dict[str, Any], Any]:
+            row = services.create_tenant(actor, **read(bodies.TenantCreate, request.data))
+            return answers.tenant(row), row.id
+
+        return create(request, scope=feed.PLATFORM, command=command)
+
+
+class TenantView(APIView):
+    @extend_schema(responses=bodies.TenantAnswer)
+    def get(self, request: Request, slug: str) -> Response:
+        return Response(answers.tenant(selectors.tenant(actor_of(request), slug)))
+
+    @extend_schema(request=bodies.TenantChange, responses=bodies.TenantAnswer)
+    def patch(self, request: Request, slug: str) -> Response:
+        actor = actor_of(request)
+        tenant = selectors.tenant(actor, slug)
+        selectors.require_administrator(actor)
+        changes = read(bodies.TenantChange, request.data)
+        return Response(answers.tenant(services.change_tenant(actor, slug=tenant.slug, **changes)))
+
+
+class MembersView(APIView):
+    @extend_schema(responses=shared.paged("Member", bodies.MemberAnswer(many=True)), parameters=shared.PAGE_PARAMETERS)
+    def get(self, request: Request, slug: str) -> Response:
+        rows = selectors.members(actor_of(request), slug)
+        return Response(page(request, rows, lambda found: [answers.member(row) for row in found]))
+
+    @extend_schema(
+        request=bodies.MemberCreate,
+        responses={201: bodies.MemberAnswer},
+        examples=[OpenApiExample("A member", {"username": "vera", "role": "member"}, request_only=True)],
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        actor = actor_of(request)
+        tenant = selectors.tenant_to_manage(actor, slug)
+
+        def command() -> tuple[dict[str, Any], Any]:
+            row = services.add_member(actor, slug=slug, **read(bodies.MemberCreate, request.data))
+            return answers.member(row), row.id
+
+        return create(request, scope=feed.tenant_scope(tenant.id), command=command)
+
+
+class MemberView(APIView):
+    @extend_schema(request=bodies.MemberChange, responses=bodies.MemberAnswer)
+    def patch(self, request: Request, slug: str, username: str) -> Response:
+        actor = actor_of(request)
+        selectors.member_to_manage(actor, slug, username)
+        change = read(bodies.MemberChange, request.data)
+        return Response(answers.member(services.change_role(actor, slug=slug, username=username, **change)))
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, slug: str, username: str) -> Response:
+        services.remove_member(actor_of(request), slug=slug, username=username)
+        return Response(status=204)
+
+
+class PolicyView(APIView):
+    @extend_schema(responses=bodies.PolicyAnswer)
+    def get(self, request: Request, slug: str) -> Response:
+        return Response(answers.policy(selectors.policy(actor_of(request), slug)))
+
+    @extend_schema(request=bodies.PolicyChange, responses=bodies.PolicyAnswer)
+    def patch(self, request: Request, slug: str) -> Response:
+        actor = actor_of(request)
+        selectors.tenant_to_manage(actor, slug)
+        changes = read(bodies.PolicyChange, request.data)
+        return Response(answers.policy(services.change_policy(actor, slug=slug, changes=changes)))
+
+
+class TokensView(APIView):
+    @extend_schema(responses=shared.paged("Token", bodies.TokenAnswer(many=True)), parameters=shared.PAGE_PARAMETERS)
+    def get(self, request: Request) -> Response:
+        rows = selectors.tokens(actor_of(request))
+        return Response(page(request, rows, lambda found: [answers.token(row) for row in found]))
+
+    @extend_schema(
+        request=bodies.TokenCreate,
+        responses={201: bodies.NewTokenAnswer},
+        examples=[
+            OpenApiExample(
+                "A personal token",
+                {"name": "laptop", "scopes": ["read", "write"], "expires_at": "2099-01-01T00:00:00Z"},
+                request_only=True,
+            )
+        ],
+    )
+    def post(self, request: Request) -> Response:
+        actor = actor_of(request)
+
+        def command() -> tuple[dict[str, Any], Any]:
+            row, secret = services.create_token(actor, **read(bodies.TokenCreate, request.data))
+            return {**answers.token(row), "token": secret}, row.id
+
+        return create(request, scope=feed.PLATFORM, command=command, hide=("token",))
+
+
+class TokenView(APIView):
+    @extend_schema(responses=bodies.TokenAnswer)
+    def get(self, request: Request, id: str) -> Response:  # noqa: A002  the path's own word
+        return Response(answers.token(selectors.token(actor_of(request), id)))
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, id: str) -> Response:  # noqa: A002  the path's own word
+        services.revoke_token(actor_of(request), token_id=id)
+        return Response(status=204)
+
+
+class AuditView(APIView):
+    @extend_schema(responses=shared.paged("Audit", bodies.AuditAnswer(many=True)), parameters=shared.PAGE_PARAMETERS)
+    def get(self, request: Request) -> Response:
+        rows = selectors.audit(actor_of(request))
+        return Response(page(request, rows, lambda found: [audit_row(row) for row in found]))
+
+
+def audit_row(row: Any) -> dict[str, Any]:
+    at: datetime = row.at
+    return {
+        "id": str(row.id),
+        "at": shared.stamp(at),
+        "actor": {"type": row.actor_type, "name": row.actor_label},
+        "verb": row.verb,
+        "target": {"type": row.target_type, "id": row.target_id, "name": row.target_label},
+        "tenant": row.tenant_slug or None,
+        "before": row.before,
+        "after": row.after,
+        "request_id": row.request_id,
+    }
