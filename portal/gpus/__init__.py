@@ -1,8 +1,8 @@
 """What a GPU card is: its memory, how it may be cut, and the names Kubernetes gives the parts. Pure, no I/O.
 
-Sources: NVIDIA's MIG user guide (r580), `nvidia-smi mig -lgip/-lgipp` output for A100, H100 and A30, the device plugin's
-resource names (v0.20) and GPU feature discovery's labels. Placements of H200 and later class A cards are inferred from
-their equal instance counts.
+Sources: NVIDIA's MIG user guide (r580), `nvidia-smi mig -lgip/-lgipp` output for A100, H100 and A30, the
+device plugin's resource names (v0.20) and GPU feature discovery's labels. Placements of H200 and later class A
+cards are inferred from their equal instance counts.
 """
 
 from portal.gpus.cards import CARDS, Card, card_by_product

@@ -1,0 +1,153 @@
+"""Runs the controllers: what changed in the store decides who looks at what, time decides the rest."""
+
+from __future__ import annotations
+
+import heapq
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from portal.cluster.simulated.controllers.events import Recorder
+from portal.cluster.simulated.controllers.hardware import demo_nodes
+from portal.cluster.simulated.controllers.index import Index
+from portal.cluster.simulated.controllers.jobs import JobController
+from portal.cluster.simulated.controllers.kubelet import Kubelet
+from portal.cluster.simulated.controllers.nodes import NodeController
+from portal.cluster.simulated.controllers.scheduling import Scheduler
+from portal.cluster.simulated.controllers.settings import Settings
+from portal.cluster.simulated.controllers.volumes import VolumeController
+from portal.cluster.simulated.controllers.world import World
+from portal.cluster.simulated.errors import ApiError
+from portal.cluster.simulated.logs import LogBook
+from portal.cluster.simulated.objects import BY_KIND
+from portal.cluster.simulated.store import Change, Store
+from portal.kernel import clock as wall
+
+log = logging.getLogger(__name__)
+
+Name = tuple[str, str]
+_ROUNDS = 200
+_RETRY = timedelta(seconds=5)
+_SWEEP = timedelta(seconds=60)
+
+
+class Controller(Protocol):
+    """Reconciles the objects of its kind by name, level-triggered."""
+
+    @property
+    def watches(self) -> tuple[str, ...]:
+        """The kinds whose changes it wants to hear of."""
+
+    def keys_for(self, change: Change) -> Iterable[Name]:
+        """Which of its objects a change of a watched kind may concern."""
+
+    def reconcile(self, namespace: str, name: str) -> datetime | None:
+        """One pass over one object. Returns when to look again, None for: when something changes."""
+
+
+class Manager:
+    """All controllers over one store.
+
+    store, logs: what they work on. clock: time-zone-aware now. speed: how much faster than real delays pass.
+    A new, empty store is given the demo's nodes, unless `seed` says no.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        logs: LogBook,
+        clock: Callable[[], datetime] = wall.now,
+        speed: float = 1.0,
+        *,
+        seed: bool = True,
+    ) -> None:
+        index = Index(store)
+        self.world = World(store, logs, clock, Settings(store, speed), index, Recorder(store, clock))
+        store.subscribe(index.follow)
+        world = self.world
+        self._controllers: tuple[Controller, ...] = (
+            NodeController(world),
+            VolumeController(world),
+            JobController(world),
+            Scheduler(world),
+            Kubelet(world),
+        )
+        self._waiting: tuple[dict[Name, None], ...] = tuple({} for _ in self._controllers)
+        self._timers: list[tuple[datetime, int, Name]] = []
+        self._due: dict[tuple[int, Name], datetime] = {}
+        self._swept = clock()
+        store.subscribe(self._hear)
+        if seed and not store.count("Node"):
+            for node in demo_nodes():
+                store.create(node)
+        self.look_at_everything()
+
+    def look_at_everything(self) -> None:
+        """Make every controller look at every object: at the start, and when a setting has changed."""
+        for kind in BY_KIND:
+            for obj in self.world.store.scan(kind):
+                meta = obj["metadata"]
+                change = Change(0, "ADDED", kind, meta.get("namespace") or "", meta["name"], obj, None)
+                self._hear(change)
+
+    def tick(self) -> float | None:
+        """Do everything that is due. Returns the seconds until something else is, None when nothing waits for time."""
+        now = self.world.now()
+        if now - self._swept > _SWEEP:
+            self._swept = now
+            self.world.events.sweep()
+        self._wake(now)
+        for _ in range(_ROUNDS):
+            if not any(self._waiting):
+                break
+            self._round()
+        if any(self._waiting):
+            return 0.0
+        self._drop_stale_timers()
+        return max((self._timers[0][0] - self.world.now()).total_seconds(), 0.0) if self._timers else None
+
+    def _hear(self, change: Change) -> None:
+        for controller, waiting in zip(self._controllers, self._waiting, strict=True):
+            if change.kind in controller.watches:
+                waiting.update(dict.fromkeys(controller.keys_for(change)))
+
+    def _wake(self, now: datetime) -> None:
+        while self._timers and self._timers[0][0] <= now:
+            due, number, name = heapq.heappop(self._timers)
+            if self._due.get((number, name)) == due:
+                del self._due[number, name]
+                self._waiting[number][name] = None
+
+    def _round(self) -> None:
+        """Every controller works off what waits for it, in their order."""
+        for number, waiting in enumerate(self._waiting):
+            for name in list(_taken(waiting)):
+                self._schedule(number, name, self._reconcile(number, name))
+
+    def _reconcile(self, number: int, name: Name) -> datetime | None:
+        """A broken object must not stop the cluster: it is looked at again a little later."""
+        controller = self._controllers[number]
+        try:
+            return controller.reconcile(*name)
+        except (ApiError, KeyError, TypeError, ValueError, AttributeError):
+            log.exception("%s could not reconcile %s", type(controller).__name__, "/".join(name))
+            return self.world.now() + _RETRY
+
+    def _schedule(self, number: int, name: Name, due: datetime | None) -> None:
+        if due is None:
+            self._due.pop((number, name), None)
+        elif self._due.get((number, name)) != due:
+            self._due[number, name] = due
+            heapq.heappush(self._timers, (due, number, name))
+
+    def _drop_stale_timers(self) -> None:
+        while self._timers and self._due.get((self._timers[0][1], self._timers[0][2])) != self._timers[0][0]:
+            heapq.heappop(self._timers)
+
+
+def _taken(waiting: dict[Name, None]) -> Iterator[Name]:
+    """Take out what waits now; what is added meanwhile waits for the next round."""
+    names = list(waiting)
+    waiting.clear()
+    yield from names
