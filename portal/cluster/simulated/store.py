@@ -138,10 +138,11 @@ class Store:
 
     # Writing
 
-    def create(self, obj: Obj) -> Obj:
-        """Store a new object; returns a copy with uid, resourceVersion, creationTimestamp, generation and a generated
-        name. Raises AlreadyExists."""
+    def create(self, obj: Obj, *, uid: str | None = None) -> Obj:
+        """Store a new object; returns a copy with uid (a new one, unless given), resourceVersion, creationTimestamp,
+        generation and a generated name. Raises AlreadyExists."""
         new = self.prepare(obj)
+        new["metadata"]["uid"] = uid or new["metadata"]["uid"]
         if self._find(*key_of(new)) is not None:
             raise AlreadyExists(BY_KIND[new["kind"]], new["metadata"]["name"])
         return copy(self._put("ADDED", new, None))
