@@ -1,0 +1,110 @@
+"""Who may be evicted for whom: the preemption policies and the order in which victims are considered."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from portal.admission.decisions import PreemptionReason
+from portal.admission.model import PreemptionPolicy
+from portal.admission.nodes import QuotaNode
+from portal.admission.tree import Forest, Queue
+from portal.admission.workloads import Phase, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a preemptor needs: `usage` by cell, and the cells among them that are not free."""
+
+    workload: Workload
+    queue: Queue
+    usage: dict[int, int]
+    contested: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A chosen victim, and by which rule."""
+
+    workload: Workload
+    reason: PreemptionReason
+
+
+def satisfies(policy: PreemptionPolicy, preemptor: Workload, candidate: Workload) -> bool:
+    """Whether the policy lets the preemptor evict the candidate."""
+    mine, other = preemptor.spec.priority, candidate.spec.priority
+    if policy is PreemptionPolicy.LOWER_PRIORITY:
+        return mine > other
+    if policy is PreemptionPolicy.LOWER_OR_NEWER_EQUAL_PRIORITY:
+        return mine > other or (mine == other and preemptor.spec.created < candidate.spec.created)
+    return policy is PreemptionPolicy.ANY
+
+
+def eviction_order(candidate: Workload, preemptor_queue: str) -> tuple[bool, bool, int, int, str]:
+    """Sort key: already evicted, other queues first, lower priority, latest reservation (whole seconds), key.
+
+    Kueue's last criterion is the random UID, so between equals of one second its choice is arbitrary.
+    """
+    return (
+        candidate.phase is not Phase.EVICTED,
+        candidate.spec.queue == preemptor_queue,
+        candidate.spec.priority,
+        -int(candidate.reserved_at),
+        candidate.spec.key,
+    )
+
+
+def holders_of(queue: Queue, request: Request, policy: PreemptionPolicy) -> list[Workload]:
+    """The queue's workloads that hold contested quota and may be evicted under the policy."""
+    contested = request.contested
+    return [
+        holder
+        for holder in queue.holders.values()
+        if not contested.isdisjoint(holder.cells) and satisfies(policy, request.workload, holder)
+    ]
+
+
+def neighbours(forest: Forest, node: QuotaNode) -> Iterable[Queue]:
+    """The active queues directly below a cohort."""
+    for child in node.children:
+        if child.is_queue:
+            queue = forest.queues[child.name]
+            if queue.active:
+                yield queue
+
+
+def remove_usage(forest: Forest, workload: Workload) -> None:
+    """Pretend that the workload had left."""
+    node = forest.queues[workload.spec.queue].node
+    for cell, amount in workload.usage:
+        node.remove(cell, amount)
+
+
+def add_usage(forest: Forest, workload: Workload) -> None:
+    """Take `remove_usage` back."""
+    node = forest.queues[workload.spec.queue].node
+    for cell, amount in workload.usage:
+        node.add(cell, amount)
+
+
+def fits(request: Request, *, borrowing: bool) -> bool:
+    """Whether the preemptor fits as the usage stands."""
+    node = request.queue.node
+    for cell, amount in request.usage.items():
+        if not borrowing and node.borrowing_with(cell, amount):
+            return False
+        if amount > node.available(cell):
+            return False
+    return True
+
+
+def give_back(forest: Forest, request: Request, targets: list[Target], *, borrowing: bool) -> list[Target]:
+    """Drop the victims that turn out not to be needed, last chosen first; all usage stays as the targets imply."""
+    index = len(targets) - 2
+    while index >= 0:
+        add_usage(forest, targets[index].workload)
+        if fits(request, borrowing=borrowing):
+            targets[index] = targets[-1]
+            targets.pop()
+        else:
+            remove_usage(forest, targets[index].workload)
+        index -= 1
+    return targets

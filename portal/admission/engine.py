@@ -1,0 +1,272 @@
+"""The engine: Kueue's admission as a state machine. Events go in, decisions come out; it has no clock of its own.
+
+Kueue's scheduler works in cycles. `cycle(now)` runs them until something is decided; call it until it answers
+nothing. Workloads that were rejected are parked until capacity may have come back somewhere in their cohort, and then
+one second more (Kueue's batch): `next_due()` says when that is. Evicted workloads keep their quota until `release`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from portal.admission import messages
+from portal.admission.decisions import Decision, Evict, EvictionReason, PendingReason
+from portal.admission.model import (
+    ClusterQueueSpec,
+    CohortSpec,
+    FairSharing,
+    PodSetAssignment,
+    StopPolicy,
+    WorkloadSpec,
+)
+from portal.admission.rounds import next_decisions
+from portal.admission.state import State
+from portal.admission.tree import Queue
+from portal.admission.workloads import Phase, Workload
+
+# A workload that is preempted this often without anything else happening is in one of Kueue's preemption loops.
+LOOP_EVICTIONS = 8
+
+
+def plain_amount(_resource: str, amount: int) -> str:
+    """An amount as it stands."""
+    return str(amount)
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What `Engine.settle` saw: decisions with their times, when it came to rest, and whether it gave up on a loop."""
+
+    decisions: list[tuple[float, Decision]]
+    ended_at: float
+    looping: bool = False
+
+
+class Engine:
+    """One Kueue. `text` writes amounts into messages; `instant_release` gives a victim's quota back by itself.
+
+    With `instant_release`, quota comes back as soon as no cycle changes anything: as in a cluster whose pods take no
+    time to stop. No method does I/O or raises for unknown keys; unknown ones are ignored.
+    """
+
+    def __init__(
+        self,
+        fair_sharing: FairSharing | None = None,
+        *,
+        text: Callable[[str, int], str] = plain_amount,
+        instant_release: bool = False,
+    ) -> None:
+        self._state = State(fair_sharing, text)
+        self._instant = instant_release
+
+    def set_fair_sharing(self, fair_sharing: FairSharing | None, now: float) -> None:
+        """Turn fair sharing on, off, or to other strategies; everything waiting is looked at again."""
+        self._state.fair = fair_sharing
+        for queue in self._state.forest.queues.values():
+            self._state.notify(queue, now)
+        self._state.touch()
+
+    def upsert_queue(self, spec: ClusterQueueSpec, now: float) -> list[Decision]:
+        """Add or change a ClusterQueue. Stopping it answers for its waiting and, when drained, running workloads."""
+        state = self._state
+        known = state.forest.queues.get(spec.name)
+        if known is not None and known.spec == spec:
+            return []
+        before = StopPolicy.NONE if known is None else known.spec.stop_policy
+        queue = state.forest.put_queue(spec)
+        if known is None:
+            for workload in state.workloads.values():
+                if workload.spec.queue == spec.name and workload.phase is Phase.WAITING:
+                    queue.line.push(workload)
+        state.notify(queue, now)
+        state.touch()
+        return [] if spec.stop_policy is before else self._stop_or_start(queue)
+
+    def _stop_or_start(self, queue: Queue) -> list[Decision]:
+        state = self._state
+        decisions: list[Decision] = []
+        if queue.spec.stop_policy is StopPolicy.NONE:
+            for workload in queue.line.in_order():
+                if workload.blocked:
+                    queue.line.unblock(workload)
+            return decisions
+        if queue.spec.stop_policy is StopPolicy.HOLD_AND_DRAIN:
+            running = [workload for workload in queue.holders.values() if workload.phase is Phase.ADMITTED]
+            decisions += [state.evict(workload, EvictionReason.CLUSTER_QUEUE_STOPPED) for workload in running]
+        message = messages.queue_inactive(queue.spec.name)
+        for workload in queue.line.in_order():
+            decisions += state.explain(workload, message, PendingReason.INADMISSIBLE)
+        return decisions
+
+    def delete_queue(self, name: str, now: float) -> None:
+        """Remove a ClusterQueue; those waiting in it wait for it to come back, those running in it are forgotten."""
+        state = self._state
+        queue = state.forest.queues.get(name)
+        if queue is not None:
+            state.notify(queue, now)
+            for key in queue.holders:
+                del state.workloads[key]
+            del state.forest.queues[name]
+            state.forest.rebuild()
+            state.touch()
+
+    def upsert_cohort(self, spec: CohortSpec, now: float) -> None:
+        """Add or change a Cohort object."""
+        if self._state.forest.cohort_specs.get(spec.name) != spec:
+            self._state.forest.cohort_specs[spec.name] = spec
+            self._cohorts_changed(now)
+
+    def delete_cohort(self, name: str, now: float) -> None:
+        """Remove a Cohort object; its members stay together under its name."""
+        if self._state.forest.cohort_specs.pop(name, None) is not None:
+            self._cohorts_changed(now)
+
+    def _cohorts_changed(self, now: float) -> None:
+        self._state.forest.rebuild()
+        for queue in self._state.forest.queues.values():
+            if queue.spec.cohort is not None:
+                self._state.notify(queue, now)
+        self._state.touch()
+
+    def submit(self, spec: WorkloadSpec) -> list[Decision]:
+        """Let a workload wait for quota. A key that is known already is left as it is."""
+        if spec.key in self._state.workloads:
+            return []
+        workload = self._state.workloads[spec.key] = Workload(spec)
+        return self._state.enqueue(workload)
+
+    def restore_admitted(
+        self, spec: WorkloadSpec, assignment: tuple[PodSetAssignment, ...], reserved_at: float
+    ) -> None:
+        """Take over a workload that holds quota already (after a restart), as it was admitted then."""
+        state = self._state
+        queue = state.forest.queues[spec.queue]
+        workload = state.workloads[spec.key] = Workload(spec)
+        requests = {podset.name: podset.requests for podset in spec.podsets}
+        usage: dict[int, int] = {}
+        for held in assignment:
+            for resource, flavor in held.flavors.items():
+                cell = state.forest.cells.number(flavor, resource)
+                each = 1 if resource == "pods" else requests[held.name].get(resource, 0)
+                usage[cell] = usage.get(cell, 0) + each * held.count
+        state.forest.rebuild()
+        state.hold(workload, assignment, usage, reserved_at)
+        for cell, amount in workload.usage:
+            queue.node.add(cell, amount)
+        state.touch()
+
+    def finish(self, key: str, now: float) -> None:
+        """The workload ended, whether it ran or still waited."""
+        workload = self._state.workloads.get(key)
+        if workload is not None and workload.phase is not Phase.FINISHED:
+            self._state.leave(workload, now)
+            workload.phase = Phase.FINISHED
+
+    def delete(self, key: str, now: float) -> None:
+        """The workload is gone from the cluster."""
+        workload = self._state.workloads.pop(key, None)
+        if workload is not None and workload.phase is not Phase.FINISHED:
+            self._state.leave(workload, now)
+
+    def set_active(self, key: str, now: float, *, active: bool) -> list[Decision]:
+        """Activate a workload, or deactivate it: a running one is evicted and, as in Kueue, its quota free at once."""
+        workload = self._state.workloads.get(key)
+        if workload is None or workload.active is active or workload.phase is Phase.FINISHED:
+            return []
+        workload.active = active
+        if active:
+            return self._state.enqueue(workload)
+        held = workload.phase is Phase.ADMITTED
+        self._state.leave(workload, now)
+        workload.phase = Phase.INACTIVE
+        workload.blocked = False
+        decisions: list[Decision] = [Evict(key, EvictionReason.DEACTIVATED)] if held else []
+        return decisions + self._state.explain(workload, messages.DEACTIVATED)
+
+    def evict(self, key: str, reason: str) -> list[Decision]:
+        """Evict a running workload for a reason outside admission (a lost node, pods never ready)."""
+        workload = self._state.workloads.get(key)
+        if workload is None or workload.phase is not Phase.ADMITTED:
+            return []
+        return [self._state.evict(workload, reason)]
+
+    def release(self, key: str, now: float) -> list[Decision]:
+        """An evicted workload's pods are gone: its quota is free and it waits again, at its old place."""
+        workload = self._state.workloads.get(key)
+        if workload is None or workload.phase is not Phase.EVICTED:
+            return []
+        return self._state.release(workload, now)
+
+    def cycle(self, now: float) -> list[Decision]:
+        """Run cycles until something is decided; an empty answer means: nothing new before `next_due()`."""
+        decisions = next_decisions(self._state, now)
+        if decisions or not self._instant:
+            return decisions
+        leaving = [w for w in self._state.workloads.values() if w.phase is Phase.EVICTED]
+        return [decision for workload in leaving for decision in self._state.release(workload, now)]
+
+    def next_due(self) -> float | None:
+        """When parked workloads come back next, or None while nothing is scheduled."""
+        return min(self._state.due.values(), default=None)
+
+    def settle(self, now: float) -> Settled:
+        """Cycle until nothing is left to do, passing over the time until each batch; for tests and forecasts.
+
+        Stops at a preemption loop, where workloads evict each other for ever.
+        """
+        seen: list[tuple[float, Decision]] = []
+        preempted: dict[str, int] = {}
+        while True:
+            while decisions := self.cycle(now):
+                seen += [(now, decision) for decision in decisions]
+                for decision in decisions:
+                    if isinstance(decision, Evict) and decision.by is not None:
+                        preempted[decision.key] = preempted.get(decision.key, 0) + 1
+                if max(preempted.values(), default=0) > LOOP_EVICTIONS:
+                    return Settled(seen, now, looping=True)
+            due = self.next_due()
+            if due is None:
+                return Settled(seen, now)
+            now = max(now, due)
+
+    def pending_order(self, queue: str) -> list[str]:
+        """The keys of everything waiting in a queue, parked or not, in the order in which it would be tried."""
+        known = self._state.forest.queues.get(queue)
+        return [] if known is None else [workload.spec.key for workload in known.line.in_order()]
+
+    def usage(self, queue: str) -> dict[str, dict[str, tuple[int, int]]]:
+        """What a queue has booked: `{flavor: {resource: (total, of it borrowed)}}` for each of its quotas."""
+        known = self._state.forest.queues.get(queue)
+        usage: dict[str, dict[str, tuple[int, int]]] = {}
+        for plan in () if known is None else known.plans:
+            for flavor, cells in plan.flavors:
+                usage[flavor] = {name: self._booked(known, cell) for name, cell in cells.items()} if known else {}
+        return usage
+
+    @staticmethod
+    def _booked(queue: Queue, cell: int) -> tuple[int, int]:
+        total = queue.node.usage[cell]
+        return total, max(0, total - queue.node.nominal[cell])
+
+    def maximum(self, queue: str, flavor: str, resource: str) -> int:
+        """The most that one workload could ever have there, with everything that may be borrowed; 0 if unknown."""
+        known = self._state.forest.queues.get(queue)
+        cell = self._state.forest.cells.numbers.get((flavor, resource))
+        return 0 if known is None or cell is None else known.node.maximum(cell)
+
+    def available(self, queue: str, flavor: str, resource: str) -> int:
+        """What a new workload could have there now without evicting anybody; 0 if unknown."""
+        known = self._state.forest.queues.get(queue)
+        cell = self._state.forest.cells.numbers.get((flavor, resource))
+        return 0 if known is None or cell is None else known.node.available(cell)
+
+    def path(self, queue: str) -> str:
+        """The queue's place in the cohorts, as in Kueue's preemption messages: `/root/cohort/queue`."""
+        known = self._state.forest.queues.get(queue)
+        above = [] if known is None else [node.name for node in known.node.path()]
+        return "/" + "/".join([*reversed(above), queue])
+
+    def fork(self) -> "Engine":
+        """An independent copy, to try out what would happen."""
+        twin = Engine(instant_release=self._instant)
+        twin._state = self._state.copy()
+        return twin

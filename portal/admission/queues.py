@@ -1,0 +1,135 @@
+"""The waiting line of one ClusterQueue: which workload is its head, and which are parked.
+
+A workload that was rejected without hope in a BestEffortFIFO queue is parked together with all of its class
+(Kueue's scheduling equivalence), and new ones of the class join them untried, until the cohort's batch un-parks all.
+So parking is kept by class, and un-parking costs by class, not by workload.
+"""
+
+from collections.abc import Hashable
+from heapq import heappop, heappush
+
+from portal.admission.workloads import Workload
+
+Order = tuple[int, float, str]
+
+
+class _Class:
+    """The waiting workloads of one shape, in queue order; entries of workloads that left are dropped when met."""
+
+    __slots__ = ("line", "parked")
+
+    def __init__(self) -> None:
+        self.line: list[Order] = []
+        self.parked = False
+
+
+class WaitingLine:
+    """Waiting workloads of one queue, least `order` first, except that a preemptor may stick to the front."""
+
+    __slots__ = ("_classes", "_fronts", "members", "sticky")
+
+    def __init__(self) -> None:
+        self.members: dict[str, Workload] = {}
+        self.sticky: str | None = None
+        self._classes: dict[Hashable, _Class] = {}
+        # A heap that holds at least the front of every class that is not parked; other entries are dropped when met.
+        self._fronts: list[Order] = []
+
+    def push(self, workload: Workload) -> None:
+        """Let a workload wait: at its place in the order, or parked with its class."""
+        if workload.spec.key not in self.members:
+            self.members[workload.spec.key] = workload
+            self._enter(workload)
+
+    def unblock(self, workload: Workload) -> None:
+        """Make a drained workload eligible again."""
+        workload.blocked = False
+        self._enter(workload)
+
+    def _enter(self, workload: Workload) -> None:
+        if workload.blocked:
+            return
+        group = self._classes.get(workload.shape)
+        if group is None:
+            group = self._classes[workload.shape] = _Class()
+        heappush(group.line, workload.order)
+        if not group.parked and group.line[0] == workload.order:
+            heappush(self._fronts, workload.order)
+
+    def remove(self, key: str) -> None:
+        """Take a workload out, wherever it waits."""
+        workload = self.members.pop(key, None)
+        if self.sticky == key:
+            self.sticky = None
+        if workload is None:
+            return
+        group = self._classes.get(workload.shape)
+        if group is not None and group.line and group.line[0] == workload.order:
+            self._advance(workload.shape, group)
+
+    def _advance(self, shape: Hashable, group: _Class) -> None:
+        """Drop entries of workloads that left from the front of a class, and note its new front."""
+        line, members = group.line, self.members
+        while line:
+            workload = members.get(line[0][2])
+            if workload is not None and not workload.blocked and workload.shape == shape:
+                break
+            heappop(line)
+        if group.parked:
+            return
+        if line:
+            heappush(self._fronts, line[0])
+        else:
+            del self._classes[shape]
+
+    def head(self) -> Workload | None:
+        """The workload to try next, or None when everybody is parked."""
+        if self.sticky is not None:
+            workload = self.members.get(self.sticky)
+            if workload is not None and not self.is_parked(workload):
+                return workload
+        fronts, members = self._fronts, self.members
+        while fronts:
+            workload = members.get(fronts[0][2])
+            if workload is not None and workload.order == fronts[0] and not self.is_parked(workload):
+                return workload
+            heappop(fronts)
+        return None
+
+    def is_parked(self, workload: Workload) -> bool:
+        """Whether it is not tried before something un-parks it."""
+        if workload.blocked:
+            return True
+        group = self._classes.get(workload.shape)
+        return group is not None and group.parked
+
+    def park(self, workload: Workload) -> None:
+        """Park the workload's whole class, and who joins it."""
+        self._classes[workload.shape].parked = True
+
+    def unpark(self) -> bool:
+        """Make every class eligible again; whether somebody had been parked."""
+        moved = False
+        for shape, group in list(self._classes.items()):
+            if group.parked:
+                group.parked = False
+                self._advance(shape, group)
+                moved = moved or bool(group.line)
+        return moved
+
+    def in_order(self) -> list[Workload]:
+        """Everybody who waits here, in the order in which they would be tried."""
+        sticky = self.sticky
+        return sorted(self.members.values(), key=lambda w: (w.spec.key != sticky, w.order))
+
+    def copy(self, workloads: dict[str, Workload]) -> "WaitingLine":
+        """An independent copy over copied workloads."""
+        twin = WaitingLine()
+        twin.members = {key: workloads[key] for key in self.members}
+        twin.sticky = self.sticky
+        twin._fronts = list(self._fronts)
+        for shape, group in self._classes.items():
+            other = twin._classes[shape] = _Class()
+            other.line = list(group.line)
+            other.parked = group.parked
+        return twin

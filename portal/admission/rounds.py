@@ -1,0 +1,84 @@
+"""Runs cycles over the engine's state until one of them decides something, and carries its verdicts out."""
+
+from portal.admission.cycle import Cycle, Outcome, Verdict
+from portal.admission.decisions import Admit, Decision, Evict, EvictionReason
+from portal.admission.model import PodSetAssignment, QueueingStrategy
+from portal.admission.state import State
+from portal.admission.tree import Queue
+from portal.admission.workloads import Phase, Workload
+
+Heads = list[tuple[Queue, Workload]]
+
+
+def next_decisions(state: State, now: float) -> list[Decision]:
+    """Run cycles until one says something new; empty when no further cycle could."""
+    state.unpark(now)
+    while state.dirty:
+        heads = _heads(state)
+        if not heads:
+            state.dirty = False
+        elif decisions := _run(state, heads, now):
+            return decisions
+    return []
+
+
+def _heads(state: State) -> Heads:
+    heads: Heads = []
+    for queue in state.forest.queues.values():
+        head = queue.line.head() if queue.active else None
+        if head is not None:
+            heads.append((queue, head))
+    return heads
+
+
+def _run(state: State, heads: Heads, now: float) -> list[Decision]:
+    state.number += 1
+    state.idle_rounds += 1
+    decisions: list[Decision] = []
+    for verdict in Cycle(state.forest, state.fair, state.texts(), state.number).run(heads):
+        decisions += _apply(state, verdict, now)
+    # A head may go on with its next flavors in the next cycle; when all have had their turn, nothing can change.
+    state.dirty = state.idle_rounds <= _flavors_left(heads)
+    return decisions
+
+
+def _flavors_left(heads: Heads) -> int:
+    resuming = [queue for queue, head in heads if head.scan is not None and head.scan.pending()]
+    return max((len(plan.flavors) for queue in resuming for plan in queue.groups.values()), default=0)
+
+
+def _apply(state: State, verdict: Verdict, now: float) -> list[Decision]:
+    workload, queue, search = verdict.entry.workload, verdict.entry.queue, verdict.entry.search
+    if verdict.outcome is Outcome.ADMITTED:
+        assignment = tuple(
+            PodSetAssignment(p.name, {name: choice.flavor for name, choice in p.choices.items()}, p.count)
+            for p in search.podsets
+        )
+        state.hold(workload, assignment, search.usage, now)
+        state.idle_rounds = 0
+        return [Admit(workload.spec.key, queue.spec.name, assignment)]
+    if verdict.outcome is Outcome.PREEMPTING:
+        return _preempt(state, verdict)
+    workload.scan = search.scan
+    strict = queue.spec.strategy is QueueingStrategy.STRICT_FIFO
+    resumes = workload.scan is not None and workload.scan.pending()
+    if verdict.outcome is Outcome.REJECTED and not strict and not resumes:
+        queue.line.park(workload)
+        state.idle_rounds = 0
+    return state.explain(workload, verdict.message)
+
+
+def _preempt(state: State, verdict: Verdict) -> list[Decision]:
+    workload, queue = verdict.entry.workload, verdict.entry.queue
+    workload.scan = None
+    if queue.spec.strategy is QueueingStrategy.BEST_EFFORT_FIFO:
+        queue.line.sticky = workload.spec.key
+    decisions: list[Decision] = []
+    for target in verdict.entry.targets:
+        victim = target.workload
+        if victim.phase is Phase.ADMITTED:
+            victim.phase = Phase.EVICTED
+            state.idle_rounds = 0
+            key = workload.spec.key
+            decisions.append(Evict(victim.spec.key, EvictionReason.PREEMPTED, target.reason, key))
+    return decisions + state.explain(workload, verdict.message)

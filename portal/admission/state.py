@@ -1,0 +1,128 @@
+"""The engine's state, and the moves of a workload between waiting, holding quota and having left."""
+
+from collections.abc import Callable
+
+from portal.admission import messages
+from portal.admission.decisions import Decision, Evict, EvictionReason, Pending, PendingReason, Released
+from portal.admission.flavors import AmountText
+from portal.admission.model import FairSharing, PodSetAssignment, StopPolicy
+from portal.admission.tree import Forest, Queue
+from portal.admission.workloads import Phase, Workload
+
+REQUEUE_BATCH_SECONDS = 1.0
+
+Root = tuple[str, str]
+
+
+class State:
+    """Everything an engine knows. `dirty`: the next cycle could decide something that the last one did not."""
+
+    def __init__(self, fair: FairSharing | None, text: Callable[[str, int], str]) -> None:
+        self.fair = fair
+        self.format = text
+        self.forest = Forest()
+        self.workloads: dict[str, Workload] = {}
+        self.due: dict[Root, float] = {}
+        self.number = 0
+        self.dirty = False
+        self.idle_rounds = 0
+
+    def texts(self) -> AmountText:
+        """The writer of amounts into messages."""
+        return AmountText(self.forest.cells.names, self.format)
+
+    def touch(self) -> None:
+        """Something changed that a cycle may answer to."""
+        self.dirty = True
+        self.idle_rounds = 0
+
+    def notify(self, queue: Queue, now: float) -> None:
+        """Un-park the queue's whole tree with the next batch."""
+        if not queue.in_cycle:
+            self.due.setdefault(self.forest.root_name(queue), now + REQUEUE_BATCH_SECONDS)
+
+    def unpark(self, now: float) -> None:
+        """Un-park what is due."""
+        for root in [root for root, due in self.due.items() if due <= now]:
+            del self.due[root]
+            for queue in self.forest.queues_below(root):
+                if queue.line.unpark():
+                    self.touch()
+
+    def enqueue(self, workload: Workload) -> list[Decision]:
+        """Let a workload wait in its queue, at the place that its priority and age give it."""
+        workload.phase = Phase.WAITING
+        name = workload.spec.queue
+        queue = self.forest.queues.get(name)
+        if queue is None:
+            return self.explain(workload, messages.queue_missing(name), PendingReason.INADMISSIBLE)
+        queue.line.push(workload)
+        self.touch()
+        if not queue.active:
+            return self.explain(workload, messages.queue_inactive(name), PendingReason.INADMISSIBLE)
+        return []
+
+    def hold(
+        self,
+        workload: Workload,
+        assignment: tuple[PodSetAssignment, ...],
+        usage: dict[int, int],
+        reserved_at: float,
+    ) -> None:
+        """Note what a workload holds from now on; its usage is booked by the caller."""
+        queue = self.forest.queues[workload.spec.queue]
+        workload.phase = Phase.ADMITTED
+        workload.assignment = assignment
+        workload.cells = frozenset(usage)
+        workload.usage = tuple((cell, amount) for cell, amount in usage.items() if amount)
+        workload.reserved_at = reserved_at
+        workload.scan = None
+        workload.message = workload.reason = ""
+        queue.line.remove(workload.spec.key)
+        queue.holders[workload.spec.key] = workload
+
+    def leave(self, workload: Workload, now: float) -> None:
+        """Take a workload out of its queue's line and holders, with its usage."""
+        queue = self.forest.queues.get(workload.spec.queue)
+        if queue is None:
+            return
+        key = workload.spec.key
+        queue.line.remove(key)
+        if queue.holders.pop(key, None) is not None:
+            for cell, amount in workload.usage:
+                queue.node.remove(cell, amount)
+            queue.generation += 1
+        workload.usage, workload.cells, workload.assignment, workload.scan = (), frozenset(), (), None
+        self.notify(queue, now)
+        self.touch()
+
+    def evict(self, workload: Workload, reason: str) -> Evict:
+        """Mark a running workload as told to go; drained ones wait until their queue starts again."""
+        workload.phase = Phase.EVICTED
+        workload.blocked = reason == EvictionReason.CLUSTER_QUEUE_STOPPED
+        self.touch()
+        return Evict(workload.spec.key, reason)
+
+    def release(self, workload: Workload, now: float) -> list[Decision]:
+        """Take the quota of an evicted workload back and let it wait again."""
+        self.leave(workload, now)
+        queue = self.forest.queues[workload.spec.queue]
+        workload.blocked = workload.blocked and queue.spec.stop_policy is not StopPolicy.NONE
+        return [Released(workload.spec.key), *self.enqueue(workload)]
+
+    @staticmethod
+    def explain(workload: Workload, message: str, reason: PendingReason = PendingReason.PENDING) -> list[Decision]:
+        """A Pending decision, unless it would repeat the workload's last one."""
+        if (workload.message, workload.reason) == (message, reason):
+            return []
+        workload.message, workload.reason = message, reason
+        return [Pending(workload.spec.key, message, reason)]
+
+    def copy(self) -> "State":
+        """An independent copy."""
+        twin = State(self.fair, self.format)
+        twin.workloads = {key: workload.copy() for key, workload in self.workloads.items()}
+        twin.forest = self.forest.copy(twin.workloads)
+        twin.due = dict(self.due)
+        twin.number, twin.dirty, twin.idle_rounds = self.number, self.dirty, self.idle_rounds
+        return twin

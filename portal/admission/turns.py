@@ -1,0 +1,80 @@
+"""Whose turn it is within one cycle: the order in which the heads of all queues are processed."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from portal.admission.candidates import Target
+from portal.admission.flavors import Search
+from portal.admission.nodes import QuotaNode
+from portal.admission.shares import Share, ShareBook
+from portal.admission.tree import Queue
+from portal.admission.workloads import Workload
+
+
+@dataclass(slots=True)
+class Entry:
+    """A head in a cycle: what it would get, and who would have to go for it."""
+
+    queue: Queue
+    workload: Workload
+    search: Search
+    targets: list[Target] = field(default_factory=list)
+
+
+def classic_order(entries: list[Entry]) -> Iterator[Entry]:
+    """Fewer borrowing levels first, then the queue order."""
+    yield from sorted(entries, key=lambda e: (e.search.height, e.workload.order))
+
+
+def fair_order(entries: list[Entry], book: ShareBook) -> Iterator[Entry]:
+    """A tournament per cohort, run anew for each turn since usage changes: see `_Tournament`."""
+    by_root: dict[QuotaNode, dict[QuotaNode, Entry]] = {}
+    for entry in sorted(entries, key=lambda e: e.workload.order):
+        by_root.setdefault(entry.queue.node.root(), {})[entry.queue.node] = entry
+    for root, waiting in by_root.items():
+        while waiting:
+            winner = waiting[root] if root.is_queue else _Tournament(book, waiting).winner(root)
+            if winner is None:
+                break
+            yield winner
+            del waiting[winner.queue.node]
+
+
+class _Tournament:
+    """Finds the head that wins against all others of a tree.
+
+    At each cohort the children's heads are compared: not borrowing at that level on what it asks for, the lower share
+    with the workload counted in, then the queue order.
+    """
+
+    def __init__(self, book: ShareBook, waiting: dict[QuotaNode, Entry]) -> None:
+        self.waiting = waiting
+        self.shares: dict[tuple[str, QuotaNode], Share] = {}
+        for node, entry in waiting.items():
+            self._measure(book, node, entry)
+
+    def _measure(self, book: ShareBook, node: QuotaNode, entry: Entry) -> None:
+        for cell, amount in entry.search.usage.items():
+            node.add(cell, amount)
+        below = node
+        for ancestor in node.path():
+            self.shares[entry.workload.spec.key, ancestor] = book.share(below)
+            below = ancestor
+        for cell, amount in entry.search.usage.items():
+            node.remove(cell, amount)
+
+    def winner(self, cohort: QuotaNode) -> Entry | None:
+        """The best head below a cohort, or None when nobody is left there."""
+        best: Entry | None = None
+        children = sorted(cohort.children, key=lambda child: child.is_queue)
+        for child in children:
+            entry = self.waiting.get(child) if child.is_queue else self.winner(child)
+            if entry is not None and (best is None or self._rank(entry, cohort) < self._rank(best, cohort)):
+                best = entry
+        return best
+
+    def _rank(self, entry: Entry, cohort: QuotaNode) -> tuple[bool, tuple[bool, float], tuple[int, float, str]]:
+        share = self.shares[entry.workload.spec.key, cohort]
+        usage = entry.search.usage
+        borrows = any(usage.get(cell, 0) > 0 for cell in share.borrowed)
+        return borrows, share.rank, entry.workload.order

@@ -1,0 +1,95 @@
+"""A workload's state inside the engine: where it stands, what it holds, how far its search for flavors got."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from enum import IntEnum
+
+from portal.admission.model import PodSetAssignment, WorkloadSpec
+
+
+class Phase(IntEnum):
+    """Where a workload stands. EVICTED still holds its quota, until its pods are gone."""
+
+    WAITING = 0
+    ADMITTED = 1
+    EVICTED = 2
+    INACTIVE = 3
+    FINISHED = 4
+
+
+@dataclass(slots=True)
+class FlavorScan:
+    """Where the search for flavors stopped: per pod set, the index last tried by resource (-1: start over)."""
+
+    last_tried: list[dict[str, int]]
+    generation: int
+    cycle: int
+
+    def pending(self) -> bool:
+        """Whether there are flavors that the last attempt did not look at."""
+        return any(index != -1 for tried in self.last_tried for index in tried.values())
+
+    def start(self, podset: int, resource: str) -> int:
+        """The index of the first flavor to look at."""
+        if podset >= len(self.last_tried):
+            return 0
+        return self.last_tried[podset].get(resource, -1) + 1
+
+
+class Workload:
+    """One workload. `order` sorts a queue: higher priority, then earlier creation, then key."""
+
+    __slots__ = (
+        "active",
+        "assignment",
+        "blocked",
+        "cells",
+        "evicted_by",
+        "message",
+        "order",
+        "phase",
+        "reason",
+        "reserved_at",
+        "scan",
+        "shape",
+        "spec",
+        "usage",
+    )
+
+    def __init__(self, spec: WorkloadSpec) -> None:
+        self.spec = spec
+        self.order = (-spec.priority, spec.created, spec.key)
+        self.shape = shape_of(spec)
+        self.phase = Phase.WAITING
+        self.active = True
+        # Drained by a stopped queue: not eligible before the queue starts again, whatever un-parks its cohort.
+        self.blocked = False
+        self.scan: FlavorScan | None = None
+        self.assignment: tuple[PodSetAssignment, ...] = ()
+        self.usage: tuple[tuple[int, int], ...] = ()
+        self.cells: frozenset[int] = frozenset()
+        self.reserved_at = 0.0
+        self.evicted_by: str | None = None
+        self.message = ""
+        self.reason = ""
+
+    @property
+    def holds_quota(self) -> bool:
+        """Whether its usage is booked."""
+        return self.phase in (Phase.ADMITTED, Phase.EVICTED)
+
+    def copy(self) -> "Workload":
+        """An independent copy; what it shares is never changed in place."""
+        twin = Workload.__new__(Workload)
+        for name in Workload.__slots__:
+            setattr(twin, name, getattr(self, name))
+        return twin
+
+
+def shape_of(spec: WorkloadSpec) -> Hashable:
+    """The scheduling class: workloads of one shape and queue are decided alike, so one rejection parks them all."""
+    podsets = tuple(
+        (podset.name, podset.count, podset.min_count, tuple(sorted(podset.requests.items())), podset.flavors_allowed)
+        for podset in spec.podsets
+    )
+    return spec.priority, podsets
