@@ -59,6 +59,19 @@
     }
   });
 
+  // A poll renews what is inside a fold, never whether the reader has it open.
+  if (window.Idiomorph) {
+    Idiomorph.defaults.callbacks.beforeAttributeUpdated = (name, node) => !(name === "open" && node.tagName === "DETAILS");
+  }
+
+  // A field's mark follows its error text, which a check renews out of band.
+  document.addEventListener("htmx:oobAfterSwap", (event) => {
+    const error = event.detail.target;
+    const input = error && error.id.startsWith("error-") && document.getElementById(`id_${error.id.slice(6)}`);
+    if (input && error.textContent.trim()) input.setAttribute("aria-invalid", "true");
+    else if (input) input.removeAttribute("aria-invalid");
+  });
+
   // A log stays at its end while the reader is there, and stays put once they scroll up.
   const ends = new WeakMap();
   const follow = (log) => { if (ends.get(log) !== false) log.scrollTop = log.scrollHeight; };

@@ -9,16 +9,46 @@ from urllib.parse import urlencode
 from django import template
 from django.templatetags.static import static
 from django.utils import timezone
+from django.utils.dateparse import parse_datetime
 from django.utils.formats import date_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from portal.kernel import clock
 
 register = template.Library()
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
+
+STATES = {
+    "submitted": _("Submitted"),
+    "queued": pgettext_lazy("state", "In the queue"),
+    "starting": _("Starting"),
+    "running": _("Running"),
+    "idle": pgettext_lazy("state", "Asleep"),
+    "stopping": _("Stopping"),
+    "stopped": _("Stopped"),
+    "succeeded": _("Finished"),
+    "failed": _("Failed"),
+    "deleting": _("Deleting"),
+    "deleted": _("Deleted"),
+}
+KINDS = {"notebook": _("Notebook"), "training": _("Training job"), "endpoint": _("Endpoint")}
+ROLES = {
+    "viewer": pgettext_lazy("role", "Viewer"),
+    "member": pgettext_lazy("role", "Member"),
+    "manager": pgettext_lazy("role", "Manager"),
+}
+MODES = {
+    "whole": _("Whole card"),
+    "mig": _("Slice of a card (MIG)"),
+    "shared": _("Shared card, time-sliced"),
+    "claim": _("Card by claim (DRA)"),
+    "none": _("CPU only"),
+}
 
 
 @register.simple_tag
@@ -29,14 +59,50 @@ def icon(name: str) -> SafeString:
     )
 
 
+@register.simple_tag
+def state(name: str, *, large: bool = False) -> SafeString:
+    """A state as a badge: icon and word, the colour only repeats them."""
+    return format_html(
+        '<span class="state state-{}{}">{}{}</span>',
+        name,
+        " state-large" if large else "",
+        icon(f"state-{name}"),
+        STATES.get(name, name),
+    )
+
+
 @register.filter
-def moment(value: datetime | None) -> SafeString | str:
+def kind_word(name: str) -> object:
+    """`training` -> "Training job"."""
+    return KINDS.get(name, name)
+
+
+@register.filter
+def role_word(name: str) -> object:
+    """`manager` -> "Manager"."""
+    return ROLES.get(name, name)
+
+
+@register.filter
+def mode_word(name: str) -> object:
+    """`mig` -> "Slice of a card (MIG)"."""
+    return MODES.get(name, name)
+
+
+def when(value: datetime | str | None) -> datetime | None:
+    """Rows hold datetimes, answers of the API hold RFC 3339 texts; pages show both alike."""
+    return parse_datetime(value) if isinstance(value, str) else value
+
+
+@register.filter
+def moment(value: datetime | str | None) -> SafeString | str:
     """A time in the reader's zone with the zone's name, so that a repeated hour is told apart; machines read UTC."""
-    if value is None:
+    at = when(value)
+    if at is None:
         return "–"
-    local = timezone.localtime(value)
+    local = timezone.localtime(at)
     form = "j M H:i" if local.year == timezone.localtime(clock.now()).year else "j M Y H:i"
-    return format_html('<time datetime="{}">{} {}</time>', stamp(value), date_format(local, form), local.tzname())
+    return format_html('<time datetime="{}">{} {}</time>', stamp(at), date_format(local, form), local.tzname())
 
 
 @register.filter
@@ -63,17 +129,25 @@ def span(seconds: float | None) -> str:
 
 
 @register.filter
-def age(value: datetime | None) -> str:
+def age(value: datetime | str | None) -> str:
     """How long ago, by the server's clock; a cluster whose clock runs ahead gives 0 s, never less."""
-    return span((clock.now() - value).total_seconds()) if value else "–"
+    at = when(value)
+    return span((clock.now() - at).total_seconds()) if at else "–"
 
 
 @register.simple_tag
-def lasted(start: datetime | None, end: datetime | None = None) -> str:
+def lasted(start: datetime | str | None, end: datetime | str | None = None) -> str:
     """From start to end, or to now while there is no end."""
-    if start is None:
+    begun = when(start)
+    if begun is None:
         return "–"
-    return span(((end or clock.now()) - start).total_seconds())
+    return span(((when(end) or clock.now()) - begun).total_seconds())
+
+
+@register.filter
+def gib(mebibytes: int) -> str:
+    """40960 -> "40 GiB"; what is no whole number of GiB stays MiB."""
+    return f"{mebibytes // 1024} GiB" if mebibytes % 1024 == 0 else f"{mebibytes} MiB"
 
 
 @register.filter
