@@ -25,6 +25,12 @@ def actor_of(request: HttpRequest | Request) -> Actor:
     return cast(Actor, actor)
 
 
+def require_scope(actor: Actor, scope: str) -> None:
+    """Denied unless the token (or session) carries the scope."""
+    if actor.type != "system" and scope not in actor.scopes:  # type: ignore[union-attr]
+        raise Denied(_("The token lacks the scope “%(scope)s”.") % {"scope": scope}, code="missing_scope")
+
+
 class _Check(CsrfViewMiddleware):
     def _reject(self, request: HttpRequest, reason: str) -> Any:
         return reason
@@ -53,7 +59,5 @@ class HasScope(BasePermission):
 
     def has_permission(self, request: Request, view: APIView) -> bool:
         actor = actor_of(request)
-        needed = "read" if request.method in SAFE_METHODS else "write"
-        if actor.type != "system" and needed not in actor.scopes:  # type: ignore[union-attr]
-            raise Denied(_("The token lacks the scope “%(scope)s”.") % {"scope": needed}, code="missing_scope")
+        require_scope(actor, "read" if request.method in SAFE_METHODS else "write")
         return True

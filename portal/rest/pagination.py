@@ -27,10 +27,11 @@ def page(
     render: Callable[[list[Any]], list[dict[str, Any]]],
     *,
     column: str = "id",
+    default_order: str = "-created_at",
 ) -> dict[str, Any]:
-    """`{next, previous, results}` of at most `page_size` rows, newest first unless `order=created_at`."""
+    """`{next, previous, results}` of at most `page_size` rows, in the order asked for."""
     size = _size(request)
-    newest_first = _newest_first(request)
+    newest_first = _newest_first(request, default_order)
     binding = _binding(request, newest_first)
     position, backwards = _read(request, binding)
     descending = newest_first != backwards
@@ -61,8 +62,8 @@ def _size(request: Request) -> int:
     return int(given)
 
 
-def _newest_first(request: Request) -> bool:
-    order = request.query_params.get("order", "-created_at")
+def _newest_first(request: Request, default: str) -> bool:
+    order = request.query_params.get("order", default)
     if order not in ("created_at", "-created_at"):
         raise BadRequest(_("order must be created_at or -created_at."), code="order")
     return order == "-created_at"

@@ -1,0 +1,65 @@
+"""Rows -> answers (api.md, section 4)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.utils import translation
+
+from jobs import selectors
+from portal.rest.answers import stamp
+
+if TYPE_CHECKING:
+    from rest_framework.request import Request
+
+    from jobs.models import Workload
+
+
+def _language() -> str:
+    return translation.get_language() or "en"
+
+
+def _with_addresses(request: Request, body: dict[str, Any]) -> dict[str, Any]:
+    paths = {"notebook": "notebooks", "training": "training-jobs", "endpoint": "endpoints"}
+    body["url"] = request.build_absolute_uri(f"/api/v1/{paths[body['kind']]}/{body['id']}/")
+    if body.get("connect_url"):
+        body["connect_url"] = request.build_absolute_uri(body["connect_url"])
+    return body
+
+
+def workload(request: Request, row: Workload) -> dict[str, Any]:
+    """One workload, whole."""
+    return _with_addresses(request, selectors.represent(row, detail=True, language=_language()))
+
+
+def workloads(request: Request, rows: list[Workload]) -> list[dict[str, Any]]:
+    """Rows of a list: no env, no events, no manifests, position null."""
+    return [_with_addresses(request, selectors.represent(row, detail=False, language=_language())) for row in rows]
+
+
+def runs(rows: list[Any]) -> list[dict[str, Any]]:
+    return selectors.represent_runs(rows)
+
+
+def events(rows: list[Any]) -> list[dict[str, Any]]:
+    language = _language()
+    return [
+        {
+            "seq": row.seq,
+            "at": stamp(row.at),
+            "source": row.source,
+            "type": row.type,
+            "reason": row.reason,
+            "message": selectors.sentence(row.message, row.params, language),
+            "by": row.by_label or None,
+        }
+        for row in rows
+    ]
+
+
+def dry_run(found: Any) -> dict[str, Any]:
+    return {"valid": found.valid, "preview": found.preview, "manifests": found.manifests}
+
+
+def explain(found: dict[str, Any]) -> dict[str, Any]:
+    return {**found, "as_of": stamp(found["as_of"])}

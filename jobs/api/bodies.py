@@ -1,0 +1,200 @@
+"""Request and answer shapes of the jobs room, for the schema. `jobs.specs` is what validates requests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.validators import RegexValidator
+from rest_framework import serializers
+
+from jobs.states import State
+from portal.rest.serializers import Body
+
+DNS_LABEL = RegexValidator(r"^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$")
+QUANTITY = RegexValidator(r"^[0-9]+(\.[0-9]+)?(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$")
+
+
+class EnvField(serializers.DictField):
+    """NAME -> text."""
+
+    child = serializers.CharField(allow_blank=True, trim_whitespace=False)
+
+
+class WorkloadRequest(Body):
+    """What the three kinds share."""
+
+    name = serializers.CharField(max_length=63, validators=[DNS_LABEL])
+    tenant = serializers.CharField(max_length=40)
+    project = serializers.CharField(max_length=63, required=False)
+    description = serializers.CharField(max_length=2000, required=False, allow_blank=True)
+    flavor = serializers.CharField(max_length=40)
+    gpus = serializers.IntegerField(min_value=0, required=False)
+    cpu = serializers.CharField(validators=[QUANTITY], required=False)
+    memory = serializers.CharField(validators=[QUANTITY], required=False)
+    image = serializers.CharField(max_length=400, required=False)
+    env = EnvField(required=False)
+    priority = serializers.CharField(max_length=40, required=False)
+    max_duration = serializers.IntegerField(min_value=1, required=False, allow_null=True)
+    labels = serializers.DictField(child=serializers.CharField(allow_blank=True, max_length=63), required=False)
+
+
+class NotebookRequest(WorkloadRequest):
+    ide = serializers.ChoiceField(["jupyterlab", "code-server", "custom"], required=False)
+    storage = serializers.CharField(validators=[QUANTITY], required=False)
+    idle_timeout = serializers.IntegerField(min_value=60, required=False, allow_null=True)
+
+
+class TrainingRequest(WorkloadRequest):
+    framework = serializers.ChoiceField(
+        ["job", "indexed", "pytorch", "trainjob", "mpi", "ray", "volcano"], required=False
+    )
+    nodes = serializers.IntegerField(min_value=1, required=False)
+    command = serializers.ListField(
+        child=serializers.CharField(allow_blank=True, trim_whitespace=False), required=False
+    )
+    args = serializers.ListField(child=serializers.CharField(allow_blank=True, trim_whitespace=False), required=False)
+    retries = serializers.IntegerField(min_value=0, max_value=100, required=False)
+    checkpoint_path = serializers.CharField(max_length=500, required=False)
+    min_nodes = serializers.IntegerField(min_value=1, required=False)
+    grace_period = serializers.IntegerField(min_value=0, max_value=600, required=False)
+
+
+class EndpointRequest(WorkloadRequest):
+    model = serializers.CharField(max_length=400)
+    runtime = serializers.ChoiceField(["vllm", "huggingface", "triton", "vllm-plain"], required=False)
+    min_replicas = serializers.IntegerField(min_value=0, required=False)
+    max_replicas = serializers.IntegerField(min_value=1, required=False)
+    scale_to_zero_after = serializers.IntegerField(min_value=60, required=False, allow_null=True)
+    args = serializers.ListField(child=serializers.CharField(allow_blank=True, trim_whitespace=False), required=False)
+
+
+class WorkloadChange(Body):
+    """PATCH: while it lives only labels, description, replicas, deadlines and a training job's priority."""
+
+    description = serializers.CharField(max_length=2000, required=False, allow_blank=True)
+    labels = serializers.DictField(child=serializers.CharField(allow_blank=True, max_length=63), required=False)
+    priority = serializers.CharField(max_length=40, required=False)
+    max_duration = serializers.IntegerField(min_value=1, required=False, allow_null=True)
+    idle_timeout = serializers.IntegerField(min_value=60, required=False, allow_null=True)
+    min_replicas = serializers.IntegerField(min_value=0, required=False)
+    max_replicas = serializers.IntegerField(min_value=1, required=False)
+
+
+class Owner(serializers.Serializer[Any]):
+    type = serializers.CharField()
+    name = serializers.CharField()
+
+
+class Replicas(serializers.Serializer[Any]):
+    desired = serializers.IntegerField()
+    ready = serializers.IntegerField()
+    queued = serializers.IntegerField()
+
+
+class WorkloadAnswer(serializers.Serializer[Any]):
+    """The fields that all kinds share; each kind adds its own request's fields."""
+
+    id = serializers.UUIDField()
+    url = serializers.CharField()
+    kind = serializers.ChoiceField(["notebook", "training", "endpoint"])
+    tenant = serializers.CharField()
+    project = serializers.CharField(allow_null=True)
+    cluster = serializers.CharField()
+    name = serializers.CharField()
+    description = serializers.CharField()
+    owner = Owner()
+    state = serializers.ChoiceField([s.value for s in State])
+    reason = serializers.CharField()
+    message = serializers.CharField()
+    position = serializers.IntegerField(allow_null=True)
+    flavor = serializers.CharField()
+    gpus = serializers.IntegerField()
+    nodes = serializers.IntegerField()
+    nodes_admitted = serializers.IntegerField()
+    replicas = Replicas(allow_null=True)
+    quota_held = serializers.BooleanField()
+    run = serializers.IntegerField()
+    exit_code = serializers.IntegerField(allow_null=True)
+    preemptions = serializers.IntegerField()
+    labels = serializers.DictField(child=serializers.CharField())
+    created_at = serializers.DateTimeField()
+    queued_at = serializers.DateTimeField(allow_null=True)
+    started_at = serializers.DateTimeField(allow_null=True)
+    finished_at = serializers.DateTimeField(allow_null=True)
+    connect_url = serializers.CharField(allow_null=True)
+    endpoint_url = serializers.CharField(allow_null=True)
+    as_of = serializers.DateTimeField(allow_null=True)
+
+
+class AllocationAnswer(serializers.Serializer[Any]):
+    flavor = serializers.CharField()
+    units = serializers.IntegerField()
+    admitted_at = serializers.DateTimeField()
+    released_at = serializers.DateTimeField(allow_null=True)
+    why = serializers.CharField()
+    by = serializers.CharField()
+
+
+class RunAnswer(serializers.Serializer[Any]):
+    number = serializers.IntegerField()
+    state = serializers.CharField()
+    outcome = serializers.CharField(allow_null=True)
+    exit_code = serializers.IntegerField(allow_null=True)
+    flavor = serializers.CharField()
+    nodes = serializers.IntegerField()
+    created_at = serializers.DateTimeField()
+    admitted_at = serializers.DateTimeField(allow_null=True)
+    started_at = serializers.DateTimeField(allow_null=True)
+    finished_at = serializers.DateTimeField(allow_null=True)
+    allocations = AllocationAnswer(many=True)
+
+
+class EventAnswer(serializers.Serializer[Any]):
+    seq = serializers.IntegerField()
+    at = serializers.DateTimeField()
+    source = serializers.ChoiceField(["turno", "kueue", "pod", "job"])
+    type = serializers.CharField()
+    reason = serializers.CharField()
+    message = serializers.CharField()
+    by = serializers.CharField(allow_null=True)
+
+
+class ManifestsAnswer(serializers.Serializer[Any]):
+    run = serializers.IntegerField()
+    manifests = serializers.ListField(child=serializers.JSONField())
+
+
+class DryRunAnswer(serializers.Serializer[Any]):
+    valid = serializers.BooleanField()
+    preview = serializers.JSONField(allow_null=True)
+    manifests = serializers.ListField(child=serializers.JSONField())
+
+
+class Blocker(serializers.Serializer[Any]):
+    code = serializers.CharField()
+    message = serializers.CharField()
+    flavor = serializers.CharField(allow_null=True)
+    resource = serializers.CharField(allow_null=True)
+    needed = serializers.IntegerField(allow_null=True)
+    available = serializers.IntegerField(allow_null=True)
+
+
+class Position(serializers.Serializer[Any]):
+    queue = serializers.IntegerField()
+    queue_length = serializers.IntegerField()
+    cohort = serializers.IntegerField(allow_null=True)
+
+
+class ExplainAnswer(serializers.Serializer[Any]):
+    blocker = Blocker(allow_null=True)
+    position = Position(allow_null=True)
+    ahead = serializers.ListField(child=serializers.JSONField())
+    holders = serializers.ListField(child=serializers.JSONField())
+    likely_start = serializers.JSONField(allow_null=True)
+    ways_out = serializers.ListField(child=serializers.JSONField())
+    as_of = serializers.DateTimeField(allow_null=True)
+
+
+class KeyAnswer(serializers.Serializer[Any]):
+    key = serializers.CharField()
+    rotation = serializers.IntegerField()

@@ -1,0 +1,213 @@
+"""REST of the jobs room: one call deep. Every view first asks who and whether, then reads the body."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+from uuid import UUID
+
+import yaml
+from django.http import HttpResponse
+from django.utils.translation import gettext_lazy as _
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from jobs import selectors, services
+from jobs.api import answers, bodies
+from jobs.api.bodies import WorkloadAnswer
+from jobs.states import State
+from portal.kernel import feed
+from portal.kernel.errors import BadRequest, Invalid
+from portal.rest.access import actor_of
+from portal.rest.answers import PAGE_PARAMETERS, paged
+from portal.rest.creating import create
+from portal.rest.pagination import page
+from tenants import selectors as tenants
+
+FILTERS = ("tenant", "project", "kind", "state", "flavor", "owner", "q")
+FILTER_PARAMETERS = [OpenApiParameter(name, str) for name in FILTERS]
+DRY_RUN = OpenApiParameter("dry_run", bool, description="Validates and renders; writes nothing.")
+WAIT = [
+    OpenApiParameter("wait", int, description="0 to 60 seconds."),
+    OpenApiParameter("for", str, enum=["running", "finished"], description="What to wait for."),
+]
+
+
+def flag(request: Request, name: str) -> bool:
+    """A boolean query parameter; BadRequest for anything but true and false."""
+    given = request.query_params.get(name, "false")
+    if given not in ("true", "false"):
+        raise BadRequest(_("%(name)s must be true or false.") % {"name": name}, code=name)
+    return given == "true"
+
+
+def listed(request: Request, *, kind: str | None = None) -> Response:
+    """One page of workloads, filtered as the query says."""
+    given = {name: request.query_params[name] for name in FILTERS if name in request.query_params}
+    if "state" in given and given["state"] not in set(State):
+        raise BadRequest(_("There is no such state."), code="state")
+    if kind is not None:
+        given["kind"] = kind
+    elif given.get("kind", "notebook") not in ("notebook", "training", "endpoint"):
+        raise BadRequest(_("There is no such kind."), code="kind")
+    rows = selectors.workloads(actor_of(request), **given)
+    return Response(page(request, rows, lambda found: answers.workloads(request, found)))
+
+
+class WorkloadsView(APIView):
+    @extend_schema(
+        responses=paged("Workload", WorkloadAnswer(many=True)), parameters=[*PAGE_PARAMETERS, *FILTER_PARAMETERS]
+    )
+    def get(self, request: Request) -> Response:
+        return listed(request)
+
+
+class KindView(APIView):
+    """The list of one kind, and creating one."""
+
+    kind: ClassVar[str]
+
+    def get(self, request: Request) -> Response:
+        return listed(request, kind=self.kind)
+
+    def post(self, request: Request) -> Response:
+        actor = actor_of(request)
+        dry_run = flag(request, "dry_run")
+        data = request.data
+        if not isinstance(data, dict):
+            raise Invalid.field("body", _("The body must be a JSON object."))
+        if dry_run:
+            return Response(answers.dry_run(services.preview(actor, kind=self.kind, data=data)))
+
+        def command() -> tuple[dict[str, Any], UUID]:
+            row = services.submit(actor, kind=self.kind, data=data)
+            return answers.workload(request, row), row.id
+
+        return create(request, scope=_scope(request, data), command=command)
+
+
+def _scope(request: Request, data: dict[str, Any]) -> str:
+    """The tenant's scope where the caller may see it; the platform's for requests that will be refused anyway."""
+    slug = data.get("tenant")
+    found = [t for t, _role in tenants.roles(actor_of(request)) if t.slug == slug]
+    return feed.tenant_scope(found[0].id) if found else feed.PLATFORM
+
+
+class DetailView(APIView):
+    @extend_schema(responses=WorkloadAnswer, parameters=WAIT)
+    def get(self, request: Request, id: UUID, kind: str) -> Response:  # noqa: A002
+        return Response(answers.workload(request, selectors.of_kind(actor_of(request), id, kind)))
+
+    @extend_schema(request=bodies.WorkloadChange, responses=WorkloadAnswer)
+    def patch(self, request: Request, id: UUID, kind: str) -> Response:  # noqa: A002
+        actor = actor_of(request)
+        selectors.of_kind(actor, id, kind)
+        data = request.data
+        if not isinstance(data, dict):
+            raise Invalid.field("body", _("The body must be a JSON object."))
+        return Response(answers.workload(request, services.change(actor, workload_id=id, data=data)))
+
+    @extend_schema(request=None, responses={202: WorkloadAnswer}, parameters=[OpenApiParameter("delete_data", bool)])
+    def delete(self, request: Request, id: UUID, kind: str) -> Response:  # noqa: A002
+        actor = actor_of(request)
+        selectors.of_kind(actor, id, kind)
+        row = services.delete(actor, workload_id=id, delete_data=flag(request, "delete_data"))
+        return Response(answers.workload(request, row), status=202)
+
+
+class StopView(APIView):
+    @extend_schema(request=None, responses={200: WorkloadAnswer, 202: WorkloadAnswer})
+    def post(self, request: Request, id: UUID, kind: str) -> Response:  # noqa: A002
+        actor = actor_of(request)
+        before = selectors.of_kind(actor, id, kind).state
+        row = services.stop(actor, workload_id=id)
+        return Response(answers.workload(request, row), status=200 if before == row.state == State.STOPPED else 202)
+
+
+class StartView(APIView):
+    @extend_schema(request=None, responses={202: WorkloadAnswer})
+    def post(self, request: Request, id: UUID, kind: str) -> Response:  # noqa: A002
+        actor = actor_of(request)
+        selectors.of_kind(actor, id, kind)
+        return Response(answers.workload(request, services.start(actor, workload_id=id)), status=202)
+
+
+class RunsView(APIView):
+    @extend_schema(responses=paged("Run", bodies.RunAnswer(many=True)), parameters=PAGE_PARAMETERS)
+    def get(self, request: Request, id: UUID, kind: str) -> Response:  # noqa: A002
+        actor = actor_of(request)
+        selectors.of_kind(actor, id, kind)
+        rows = selectors.runs(actor, id)
+        return Response(page(request, rows, answers.runs, column="number"))
+
+
+class EventsView(APIView):
+    @extend_schema(responses=paged("Event", bodies.EventAnswer(many=True)), parameters=PAGE_PARAMETERS)
+    def get(self, request: Request, id: UUID, kind: str) -> Response:  # noqa: A002
+        actor = actor_of(request)
+        selectors.of_kind(actor, id, kind)
+        rows = selectors.events(actor, id)
+        return Response(page(request, rows, answers.events, column="seq", default_order="created_at"))
+
+
+class ExplainView(APIView):
+    @extend_schema(responses=bodies.ExplainAnswer)
+    def get(self, request: Request, id: UUID, kind: str) -> Response:  # noqa: A002
+        actor = actor_of(request)
+        selectors.of_kind(actor, id, kind)
+        return Response(answers.explain(selectors.explain(actor, id)))
+
+
+class ManifestsView(APIView):
+    @extend_schema(
+        responses={(200, "application/json"): bodies.ManifestsAnswer, (200, "application/yaml"): OpenApiTypes.STR},
+        parameters=[OpenApiParameter("run", int), OpenApiParameter("format", str, enum=["json", "yaml"])],
+    )
+    def get(self, request: Request, id: UUID, kind: str) -> Response | HttpResponse:  # noqa: A002
+        actor = actor_of(request)
+        selectors.of_kind(actor, id, kind)
+        run = request.query_params.get("run")
+        if run is not None and not (run.isascii() and run.isdigit() and len(run) < 9):
+            raise BadRequest(_("run must be a whole number."), code="run")
+        found = selectors.manifests(actor, id, run=None if run is None else int(run))
+        chosen = request.query_params.get("format", "json")
+        if chosen not in ("json", "yaml"):
+            raise BadRequest(_("format must be json or yaml."), code="format")
+        if chosen == "yaml":
+            text = yaml.safe_dump_all(found.manifests, sort_keys=False, allow_unicode=True, width=100_000)
+            return HttpResponse(text, content_type="application/yaml")
+        return Response({"run": found.run, "manifests": found.manifests})
+
+
+class LogsView(APIView):
+    """Documents the log; `jobs.api.logs` answers it."""
+
+    @extend_schema(
+        responses={(200, "text/plain"): OpenApiTypes.STR},
+        parameters=[
+            OpenApiParameter("run", int),
+            OpenApiParameter("container", str),
+            OpenApiParameter("tail", int, description="Lines from the end; 100 where missing, at most 10,000."),
+            OpenApiParameter("since", str, description="RFC 3339: lines from this moment on."),
+            OpenApiParameter("previous", bool, description="The container's life before its last restart."),
+            OpenApiParameter("follow", bool, description="Streams what comes until the run is over."),
+        ],
+    )
+    def get(self, request: Request, id: UUID, kind: str) -> Response:  # noqa: A002
+        raise BadRequest(_("The log is served as a stream."))
+
+
+class KeyView(APIView):
+    @extend_schema(responses=bodies.KeyAnswer)
+    def get(self, request: Request, id: UUID, kind: str) -> Response:  # noqa: A002
+        actor = actor_of(request)
+        selectors.of_kind(actor, id, kind)
+        return Response(selectors.key(actor, id))
+
+    @extend_schema(request=None, responses=bodies.KeyAnswer)
+    def post(self, request: Request, id: UUID, kind: str) -> Response:  # noqa: A002
+        actor = actor_of(request)
+        selectors.of_kind(actor, id, kind)
+        return Response(services.rotate_key(actor, workload_id=id))

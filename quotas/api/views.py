@@ -1,0 +1,69 @@
+"""REST of the quotas room: reading, one selector deep."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from portal.rest.access import actor_of
+from portal.rest.answers import paged, rows, stamp
+from quotas import selectors
+from quotas.api import bodies
+
+
+class FlavorsView(APIView):
+    @extend_schema(responses=paged("Flavor", bodies.FlavorAnswer(many=True)))
+    def get(self, request: Request) -> Response:
+        return Response(rows([flavor(view) for view in selectors.flavors(actor_of(request))]))
+
+
+class FlavorView(APIView):
+    @extend_schema(responses=bodies.FlavorAnswer)
+    def get(self, request: Request, name: str) -> Response:
+        return Response(flavor(selectors.flavor_view(actor_of(request), name)))
+
+
+class ImagesView(APIView):
+    @extend_schema(responses=paged("Image", bodies.ImageAnswer(many=True)))
+    def get(self, request: Request) -> Response:
+        actor_of(request)
+        return Response(rows([image(row) for row in selectors.images()]))
+
+
+class ImageView(APIView):
+    @extend_schema(responses=bodies.ImageAnswer)
+    def get(self, request: Request, name: str) -> Response:
+        actor_of(request)
+        return Response(image(selectors.image(name)))
+
+
+class TenantQuotaView(APIView):
+    @extend_schema(responses=serializers.ListSerializer(child=bodies.QuotaCellAnswer()))
+    def get(self, request: Request, slug: str) -> Response:
+        cells = selectors.tenant_quota(actor_of(request), slug)
+        return Response([{**cell, "as_of": stamp(cell["as_of"])} for cell in cells])
+
+
+def flavor(view: Any) -> dict[str, Any]:
+    return {
+        "name": view.name,
+        "cluster": view.cluster,
+        "mode": view.mode,
+        "card": view.card,
+        "resource": view.resource or None,
+        "memory_mib": view.memory_mib,
+        "max_per_node": view.max_per_node,
+        "price_hour": None if view.price_hour is None else format(view.price_hour, "f"),
+        "capacity": view.capacity,
+        "free": view.free,
+        "as_of": stamp(view.as_of),
+    }
+
+
+def image(row: Any) -> dict[str, Any]:
+    return {"name": row.name, "reference": row.reference, "kinds": row.kinds, "description": row.description}
