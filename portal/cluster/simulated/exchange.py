@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, MutableMapping
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, unquote
@@ -38,7 +40,7 @@ class Response:
     status: int = 200
     document: Any = None
     text: str | None = None
-    stream: AsyncIterator[bytes] | None = None
+    stream: AsyncGenerator[bytes, None] | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -68,6 +70,26 @@ async def receive_request(scope: Scope, receive: Receive) -> Request:
     )
 
 
+async def answer(response: Response, receive: Receive, send: Send) -> None:
+    """Send a response; a stream ends when its reader goes away."""
+    if response.stream is None:
+        await send_response(response, send)
+        return
+    sending = asyncio.ensure_future(send_response(response, send))
+    leaving = asyncio.ensure_future(_disconnected(receive))
+    try:
+        await asyncio.wait((sending, leaving), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in (sending, leaving):
+            task.cancel()
+        await asyncio.gather(sending, leaving, return_exceptions=True)
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
 async def send_response(response: Response, send: Send) -> None:
     """Each piece of a stream goes out as soon as it is there."""
     body = b"" if response.document is None else orjson.dumps(response.document)
@@ -80,6 +102,7 @@ async def send_response(response: Response, send: Send) -> None:
     encoded = [(name.encode(), value.encode()) for name, value in headers.items()]
     await send({"type": "http.response.start", "status": response.status, "headers": encoded})
     if response.stream is not None:
-        async for piece in response.stream:
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        async with aclosing(response.stream) as pieces:
+            async for piece in pieces:
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
     await send({"type": "http.response.body", "body": body})

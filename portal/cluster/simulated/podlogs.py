@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from portal.cluster.simulated.errors import BadRequest, NotFound
@@ -56,6 +56,8 @@ def read_logs(store: Store, logs: LogBook, where: tuple[str | None, str], option
         raise NotFound(BY_KIND["Pod"], name)
     container = _container(pod, options.container)
     restart = _restart(pod, container, previous=options.previous)
+    if options.previous or _terminated(pod, container):
+        options = replace(options, follow=False)
     stream = _stream(logs, (pod["metadata"]["uid"], container, restart), options)
     return Response(stream=stream, headers={"content-type": "text/plain"})
 
@@ -74,8 +76,13 @@ def _container(pod: Obj, asked: str) -> str:
     return str(spec["containers"][0]["name"])
 
 
+def _terminated(pod: Obj, container: str) -> bool:
+    statuses = (pod.get("status") or {}).get("containerStatuses") or []
+    return any(each["name"] == container and "terminated" in (each.get("state") or {}) for each in statuses)
+
+
 def _restart(pod: Obj, container: str, *, previous: bool) -> int:
-    """The number of the run whose log is asked for. Raises BadRequest when there is nothing to read yet, or any more."""
+    """The number of the run whose log is asked for. Raises BadRequest when there is nothing to read."""
     name = pod["metadata"]["name"]
     status = pod.get("status") or {}
     found = [
@@ -103,7 +110,7 @@ def _restart(pod: Obj, container: str, *, previous: bool) -> int:
     raise BadRequest(f'container "{container}" in pod "{name}" is waiting to start: {text}')
 
 
-async def _stream(logs: LogBook, key: tuple[str, str, int], options: LogOptions) -> AsyncIterator[bytes]:
+async def _stream(logs: LogBook, key: tuple[str, str, int], options: LogOptions) -> AsyncGenerator[bytes, None]:
     lines, position = logs.read(*key)
     if options.since is not None:
         lines = [line for line in lines if line.time >= options.since]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 
 import orjson
@@ -84,7 +84,7 @@ class Watch:
         """Stop following."""
         self._stop()
 
-    async def stream(self) -> AsyncIterator[bytes]:
+    async def stream(self) -> AsyncGenerator[bytes, None]:
         """JSON lines until the time-out, or until the watcher is too slow to keep up with."""
         try:
             for line in self._first:
