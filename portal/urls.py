@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
-from drf_spectacular.views import SpectacularAPIView
 
-from portal.shell import health
+from portal.shell import docs, health, metrics
 
 api = [
     path("", include("tenants.api.urls")),
     path("", include("quotas.api.urls")),
     path("", include("jobs.api.urls")),
-    path("schema/", SpectacularAPIView.as_view(), name="schema"),
+    path("schema/", docs.schema),
+    path("docs/", docs.docs),
 ]
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("healthz", health.healthz),
     path("readyz", health.readyz),
+    path("metrics", metrics.view),
     path("api/v1/", include(api)),
     path("admin/", admin.site.urls),
 ]

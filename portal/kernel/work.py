@@ -18,7 +18,7 @@ from uuid import UUID
 
 from django.db import IntegrityError
 from django.db import transaction as django_transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import Count, F, Q, QuerySet
 from django.db.models.functions import Now
 
 from portal.kernel import broker, clock
@@ -192,6 +192,16 @@ def sweep(send: Callable[[str, str], bool] = broker.send) -> int:
             break
         sent += 1
     return sent
+
+
+def backlog() -> list[tuple[str, int, int]]:
+    """Per kind: how many are due now, how many are parked. For metrics."""
+    now = clock.now()
+    behind = Q(wanted_seq__gt=F("done_seq")) | Q(due_at__lte=now)
+    rows = Work.objects.values("kind").annotate(
+        due=Count("pk", filter=behind & Q(parked_reason="")), parked=Count("pk", filter=~Q(parked_reason=""))
+    )
+    return [(row["kind"], row["due"], row["parked"]) for row in rows.order_by("kind")]
 
 
 def forget(kind: str, object_id: UUID) -> None:

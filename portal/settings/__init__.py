@@ -199,6 +199,7 @@ CELERY_BEAT_SCHEDULE = {
 }
 CELERY_BEAT_SCHEDULE_FILENAME = env.text("TURNO_BEAT_FILE", str(BASE_DIR / "var" / "beat" / "schedule"))
 
+METRICS_TOKEN = env.text("TURNO_METRICS_TOKEN", "")
 RATE_LIMITS = env.boolean("TURNO_RATE_LIMITS", default=not DEMO)
 LOG_LEVEL = env.text("TURNO_LOG_LEVEL", "INFO").upper()
 LOGGING_CONFIG = None

@@ -1,0 +1,41 @@
+"""`/metrics`: for Prometheus only. With `TURNO_METRICS_TOKEN` by bearer token, without it from loopback only."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Iterator
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+
+from jobs import selectors as jobs
+from portal.kernel import work
+from portal.kernel.errors import NotFound
+from portal.telemetry import metrics
+
+LOOPBACK = ("127.0.0.1", "::1")
+
+
+def _work() -> Iterator[tuple[tuple[str, ...], float]]:
+    for kind, due, parked in work.backlog():
+        yield (kind, "due"), due
+        yield (kind, "parked"), parked
+
+
+metrics.gauge("turno_work", "Objects that somebody should look at, and those parked.", ["kind", "state"], _work)
+metrics.gauge("turno_workloads", "Workloads by kind and state.", ["kind", "state"], jobs.counts_by_state)
+
+
+def view(request: HttpRequest) -> HttpResponse:
+    """404 for everybody else, as for a missing page."""
+    token = settings.METRICS_TOKEN
+    given = request.headers.get("Authorization", "").removeprefix("Bearer ")
+    allowed = hmac.compare_digest(given.encode(), token.encode()) if token else _is_loopback(request)
+    if not allowed:
+        raise NotFound
+    body, media_type = metrics.render()
+    return HttpResponse(body, content_type=media_type)
+
+
+def _is_loopback(request: HttpRequest) -> bool:
+    return request.META.get("REMOTE_ADDR") in LOOPBACK and "HTTP_X_FORWARDED_FOR" not in request.META
