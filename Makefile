@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SEALED := not services and not cluster and not browser and not fuzz
 
-.PHONY: help demo demo-reset test test-services test-browser test-fuzz check format bench env-demo env-test env-dev
+.PHONY: help demo demo-reset test test-services test-browser test-fuzz check format messages bench env-demo env-test env-dev
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -32,6 +32,9 @@ check: env-dev ## format, lint, types, imports, migrations, templates, translati
 format: env-dev ## put the code into its canonical form
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+messages: env-test ## collect the sentences to translate, compile the catalogue
+	@$(BIN)/python -m deploy.messages update
 
 bench: env-test ## requests per second and latency, side by side with a bare view
 	$(BIN)/python -m tests.bench $(ARGS)
