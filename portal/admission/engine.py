@@ -168,19 +168,23 @@ class Engine:
             self._state.leave(workload, now)
 
     def set_active(self, key: str, now: float, *, active: bool) -> list[Decision]:
-        """Activate a workload, or deactivate it: a running one is evicted and, as in Kueue, its quota free at once."""
+        """Activate a workload, or deactivate it.
+
+        As in Kueue, a running one gives its quota back at once and a waiting one counts as evicted too (once).
+        """
         workload = self._state.workloads.get(key)
         if workload is None or workload.active is active or workload.phase is Phase.FINISHED:
             return []
         workload.active = active
         if active:
             return self._state.enqueue(workload)
-        held = workload.phase is Phase.ADMITTED
+        held, stands = workload.holds_quota, workload.eviction_stands
         self._state.leave(workload, now)
         workload.phase = Phase.INACTIVE
+        workload.eviction_stands = True
         workload.blocked = False
-        decisions: list[Decision] = [Evict(key, EvictionReason.DEACTIVATED)] if held else []
-        return decisions + self._state.explain(workload, messages.DEACTIVATED)
+        decisions: list[Decision] = [] if stands else [Evict(key, EvictionReason.DEACTIVATED)]
+        return decisions + (self._state.explain(workload, messages.DEACTIVATED) if held else [])
 
     def evict(self, key: str, reason: str) -> list[Decision]:
         """Evict a running workload for a reason outside admission (a lost node, pods never ready)."""
@@ -245,7 +249,7 @@ class Engine:
     @staticmethod
     def _booked(queue: Queue, cell: int) -> tuple[int, int]:
         total = queue.node.usage[cell]
-        return total, max(0, total - queue.node.nominal[cell])
+        return total, 0 if queue.node.parent is None else max(0, total - queue.node.nominal[cell])
 
     def maximum(self, queue: str, flavor: str, resource: str) -> int:
         """The most that one workload could ever have there, with everything that may be borrowed; 0 if unknown."""

@@ -13,7 +13,7 @@ from portal.admission import messages
 from portal.admission.model import Fungibility, FungibilityPolicy, FungibilityPreference, PodSet
 from portal.admission.nodes import borrowing_height
 from portal.admission.tree import GroupPlan, Queue
-from portal.admission.workloads import FlavorScan, Workload
+from portal.admission.workloads import FlavorScan, Workload, in_resource_order
 
 
 class Mode(IntEnum):
@@ -111,14 +111,15 @@ class FlavorFinder:
         if "pods" in groups:
             requests["pods"] = count
         found = PodSetChoice(podset.name, count, {}, [], requests)
-        for resource in sorted(requests):
+        ordered = in_resource_order(requests)
+        for resource in ordered:
             group = groups.get(resource)
             if resource in found.choices or (group is None and not requests[resource]):
                 continue
             if group is None:
                 found.choices, found.reasons = {}, [messages.not_covered(resource)]
                 return found
-            wanted = {name: requests[name] for name in sorted(requests) if name in group.resources}
+            wanted = {name: requests[name] for name in ordered if name in group.resources}
             choices, reasons = self._group(index, podset, group, wanted, used)
             if not choices:
                 found.choices, found.reasons = {}, reasons

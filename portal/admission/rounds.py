@@ -78,6 +78,7 @@ def _preempt(state: State, verdict: Verdict) -> list[Decision]:
         victim = target.workload
         if victim.phase is Phase.ADMITTED:
             victim.phase = Phase.EVICTED
+            victim.eviction_stands = True
             state.idle_rounds = 0
             key = workload.spec.key
             decisions.append(Evict(victim.spec.key, EvictionReason.PREEMPTED, target.reason, key))

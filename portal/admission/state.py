@@ -78,6 +78,7 @@ class State:
         workload.reserved_at = reserved_at
         workload.scan = None
         workload.message = workload.reason = ""
+        workload.eviction_stands = False
         queue.line.remove(workload.spec.key)
         queue.holders[workload.spec.key] = workload
 
@@ -99,6 +100,7 @@ class State:
     def evict(self, workload: Workload, reason: str) -> Evict:
         """Mark a running workload as told to go; drained ones wait until their queue starts again."""
         workload.phase = Phase.EVICTED
+        workload.eviction_stands = True
         workload.blocked = reason == EvictionReason.CLUSTER_QUEUE_STOPPED
         self.touch()
         return Evict(workload.spec.key, reason)

@@ -1,8 +1,9 @@
 """A workload's state inside the engine: where it stands, what it holds, how far its search for flavors got."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cache
 
 from portal.admission.model import PodSetAssignment, WorkloadSpec
 
@@ -44,7 +45,7 @@ class Workload:
         "assignment",
         "blocked",
         "cells",
-        "evicted_by",
+        "eviction_stands",
         "message",
         "order",
         "phase",
@@ -69,7 +70,8 @@ class Workload:
         self.usage: tuple[tuple[int, int], ...] = ()
         self.cells: frozenset[int] = frozenset()
         self.reserved_at = 0.0
-        self.evicted_by: str | None = None
+        # Its last eviction has not been followed by an admission.
+        self.eviction_stands = False
         self.message = ""
         self.reason = ""
 
@@ -93,3 +95,17 @@ def shape_of(spec: WorkloadSpec) -> Hashable:
         for podset in spec.podsets
     )
     return spec.priority, podsets
+
+
+@cache
+def _fnv1a(name: str) -> int:
+    """The 64-bit FNV-1a hash, by which Kueue keeps resource names in order."""
+    digest = 0xCBF29CE484222325
+    for byte in name.encode():
+        digest = ((digest ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
+    return digest
+
+
+def in_resource_order(names: Iterable[str]) -> list[str]:
+    """Resource names in the order in which Kueue looks for their flavors."""
+    return sorted(names, key=_fnv1a)

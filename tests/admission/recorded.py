@@ -151,7 +151,9 @@ class Scenario:
         return []
 
     def _set_active(self, event: Record) -> list[Decision]:
-        self.workloads[event["workload"]] = {"state": "pending" if event["active"] else "inactive"}
+        known = self.workloads[event["workload"]]
+        why = {name: known[name] for name in ("reason", "message") if name in known}
+        self.workloads[event["workload"]] = {"state": "pending" if event["active"] else "inactive", **why}
         return self.engine.set_active(event["workload"], self.now, active=event["active"])
 
     def _set_stop_policy(self, event: Record) -> list[Decision]:
