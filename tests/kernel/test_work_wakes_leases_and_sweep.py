@@ -1,0 +1,203 @@
+"""The work table: nothing that was asked for is forgotten, and only one pass at a time may write."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import timedelta
+
+import pytest
+from django.db import transaction as django_transaction
+from django.db.models.functions import Now
+
+from portal.kernel import broker, clock, work
+from portal.kernel.models import Work
+from portal.kernel.transaction import transaction
+
+KIND = "workload"
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    messages: list[str] = []
+    monkeypatch.setattr(broker, "send", lambda kind, object_id: messages.append(object_id) or True)
+    return messages
+
+
+def wake(object_id: uuid.UUID, **options: float) -> None:
+    with transaction():
+        work.wake(KIND, object_id, **options)
+
+
+def row(object_id: uuid.UUID) -> Work:
+    return Work.objects.get(kind=KIND, object_id=object_id)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_wake_sends_one_message_and_more_wakes_within_five_seconds_send_none(sent, frozen):
+    one = uuid.uuid4()
+    wake(one)
+    wake(one)
+    assert sent == [str(one)]
+    assert row(one).wanted_seq == 2
+    frozen.move(seconds=6)
+    wake(one)
+    assert sent == [str(one)] * 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_wake_that_rolls_back_leaves_neither_row_nor_message(sent):
+    with pytest.raises(RuntimeError, match="no"), transaction():
+        work.wake(KIND, uuid.uuid4())
+        raise RuntimeError("no")
+    assert sent == []
+    assert not Work.objects.exists()
+
+
+@pytest.mark.django_db
+def test_what_is_wanted_during_a_pass_is_done_by_one_more_pass(frozen):
+    one = uuid.uuid4()
+    wake(one)
+    seen: list[int] = []
+
+    def one_pass(lease: work.Lease) -> None:
+        seen.append(lease.seq)
+        if len(seen) == 1:
+            wake(one)
+
+    assert work.run(KIND, one, one_pass)
+    assert seen == [1, 2]
+    assert row(one).done_seq == row(one).wanted_seq == 2
+
+
+@pytest.mark.django_db
+def test_a_second_pass_cannot_start_while_the_lease_is_held():
+    one = uuid.uuid4()
+    wake(one)
+    assert work.acquire(KIND, one) is not None
+    assert work.acquire(KIND, one) is None
+
+
+@pytest.mark.django_db
+def test_an_old_lease_cannot_write_after_somebody_else_took_over():
+    one = uuid.uuid4()
+    wake(one)
+    old = work.acquire(KIND, one)
+    assert old is not None
+    Work.objects.update(lease_until=Now() - timedelta(seconds=1))
+    new = work.acquire(KIND, one)
+    assert new is not None
+    with pytest.raises(work.LeaseLost), django_transaction.atomic():
+        old.fence()
+    new.fence()
+
+
+@pytest.mark.django_db
+def test_a_lease_that_ran_out_by_the_databases_clock_is_lost_even_if_nobody_took_it():
+    one = uuid.uuid4()
+    wake(one)
+    lease = work.acquire(KIND, one)
+    assert lease is not None
+    Work.objects.update(lease_until=Now() - timedelta(milliseconds=1))
+    with pytest.raises(work.LeaseLost):
+        lease.fence()
+
+
+@pytest.mark.django_db
+def test_before_a_cluster_write_a_short_lease_is_renewed_and_a_dead_one_refused():
+    one = uuid.uuid4()
+    wake(one)
+    lease = work.acquire(KIND, one)
+    assert lease is not None
+    lease.expires = clock.monotonic() + 0.5
+    lease.require(1.0)
+    assert lease.expires - clock.monotonic() > 4
+    lease.expires = clock.monotonic() - 1
+    with pytest.raises(work.LeaseLost):
+        lease.require()
+
+
+@pytest.mark.django_db
+def test_poison_backs_off_then_is_parked_with_its_reason_and_a_wake_takes_it_up_again(frozen):
+    one = uuid.uuid4()
+    wake(one)
+
+    def poison(_lease: work.Lease) -> float:
+        raise ValueError("always 422")
+
+    for attempt in range(work.PARK_AFTER):
+        assert row(one).parked_reason == "", attempt
+        assert work.run(KIND, one, poison)
+        frozen.move(seconds=60)
+    assert row(one).parked_reason == "ValueError: always 422"
+    assert work.acquire(KIND, one) is None
+    assert list(work.due()) == []
+    wake(one)
+    assert row(one).parked_reason == ""
+    frozen.move(seconds=6)
+    assert [found.object_id for found in work.due()] == [one]
+
+
+@pytest.mark.django_db
+def test_a_passing_cause_never_parks(frozen):
+    one = uuid.uuid4()
+    wake(one)
+
+    def unreachable(_lease: work.Lease) -> float:
+        raise work.Retry("the cluster does not answer", after=3)
+
+    for _ in range(work.PARK_AFTER * 3):
+        work.run(KIND, one, unreachable)
+    assert row(one).parked_reason == ""
+    assert list(work.due()) == []
+    frozen.move(seconds=4)
+    assert len(work.due()) == 1
+
+
+@pytest.mark.django_db
+def test_the_sweep_finds_a_lost_message_and_what_became_due(frozen):
+    lost, later = uuid.uuid4(), uuid.uuid4()
+    wake(lost)
+    wake(later, in_seconds=30)
+    messages: list[str] = []
+
+    def send(_kind: str, object_id: str) -> bool:
+        messages.append(object_id)
+        return True
+
+    assert work.sweep(send) == 0, "somebody was told a moment ago"
+    frozen.move(seconds=6)
+    assert work.sweep(send) == 1
+    assert messages == [str(lost)]
+    frozen.move(seconds=30)
+    work.sweep(send)
+    assert str(later) in messages
+
+
+@pytest.mark.django_db
+def test_a_broker_that_does_not_answer_stops_the_sweep_and_loses_nothing(frozen):
+    for _ in range(3):
+        wake(uuid.uuid4())
+    frozen.move(seconds=6)
+    assert work.sweep(lambda _kind, _id: False) == 0
+    assert len(work.due()) == 3
+
+
+@pytest.mark.django_db
+def test_a_pass_that_says_when_to_look_again_is_due_then(frozen):
+    one = uuid.uuid4()
+    wake(one)
+    work.run(KIND, one, lambda _lease: 20.0)
+    assert not work.due()
+    frozen.move(seconds=21)
+    assert len(work.due()) == 1
+
+
+@pytest.mark.django_db
+def test_a_killed_worker_delays_its_object_by_one_lease(frozen):
+    one = uuid.uuid4()
+    wake(one)
+    assert work.acquire(KIND, one)
+    frozen.move(seconds=6)
+    assert not work.due(), "held until the lease runs out"
+    Work.objects.update(lease_until=Now() - timedelta(seconds=1))
+    assert len(work.due()) == 1
