@@ -41,6 +41,11 @@ def can_bind(port: int) -> bool:
     return True
 
 
+def listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
 def with_argument(*words: str) -> dict[int, str]:
     """Process id -> command line, of all living processes that have every word in their arguments."""
     found = {}

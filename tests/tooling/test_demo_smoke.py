@@ -1,0 +1,17 @@
+"""The demo with all its real processes: a job runs, a second start still knows it, Ctrl-C ends everything."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.tooling.processes import with_argument
+from tests.tooling.smoke import play
+
+
+@pytest.mark.timeout(240)
+def test_a_job_runs_and_is_still_known_after_a_restart(tmp_path: Path) -> None:
+    folder = tmp_path / "demo"
+    command = [sys.executable, "-m", "deploy.demo"]
+    play(command, folder, tmp_path / "output", {"TURNO_DEMO_FOLDER": str(folder)}, first=60)
+    assert with_argument(str(folder)) == {}
