@@ -1,0 +1,134 @@
+"""The process: one loop that serves the API and runs the controllers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from portal.cluster.simulated.api import Api
+from portal.cluster.simulated.controllers.manager import Manager
+from portal.cluster.simulated.in_use import release_finalizers
+from portal.cluster.simulated.logs import LogBook
+from portal.cluster.simulated.namespaces import bootstrap
+from portal.cluster.simulated.store import Change, Store
+from portal.cluster.simulated.webhooks import Webhooks
+from portal.kernel import clock
+
+log = logging.getLogger(__name__)
+
+_LONGEST_NAP = 30.0
+_GATHER = 0.005
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Ports on the loopback address (0: any free one). state: the store's file, None keeps nothing; the containers'
+    logs are kept beside it. speed: how much faster than real delays pass."""
+
+    port: int
+    state: Path | None = None
+    speed: float = 1.0
+    bookmark_every: float = 10.0
+    host: str = "127.0.0.1"
+
+
+class Cluster:
+    """Everything of one simulated cluster, without sockets. Raises OSError or ValueError for an unusable state file."""
+
+    def __init__(self, settings: Settings) -> None:
+        state = settings.state
+        self.store = Store(state)
+        bootstrap(self.store)
+        self.logs = LogBook(state.with_suffix(".logs") if state is not None else None)
+        self.manager = Manager(self.store, self.logs, clock.now, settings.speed)
+        runs = self.manager.world.settings
+        self.webhooks = Webhooks(lambda: runs.kueue_runs)
+        self.api = Api(self.store, self.logs, self.webhooks, bookmark_every=settings.bookmark_every)
+
+    async def run_controllers(self) -> None:
+        """Until cancelled. Changes that come together are worked off together."""
+        changed = asyncio.Event()
+
+        def note(_: Change) -> None:
+            changed.set()
+
+        self.store.subscribe(note)
+        while True:
+            changed.clear()
+            release_finalizers(self.store)
+            due = self.manager.tick()
+            nap = _LONGEST_NAP if due is None else min(due, _LONGEST_NAP)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(changed.wait(), nap)
+            await asyncio.sleep(_GATHER)
+
+
+class _Server(uvicorn.Server):
+    """Leaves the process's signals to the one who runs several servers."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A bound socket. Raises OSError, naming the address."""
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        sock.bind((host, port))
+    except OSError as error:
+        sock.close()
+        raise OSError(error.errno, f"{host}:{port} is taken: {error.strerror}") from error
+    return sock
+
+
+async def serve(settings: Settings) -> None:
+    """Until SIGTERM or SIGINT. Raises OSError, ValueError."""
+    listening = [listen(settings.host, settings.port)]
+    cluster = Cluster(settings)
+    applications: list[Any] = [cluster.api]
+    servers = [_server(application) for application in applications]
+    loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        for server in servers:
+            server.should_exit = True
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop)
+    controllers = asyncio.ensure_future(cluster.run_controllers())
+    controllers.add_done_callback(lambda _: stop())
+    try:
+        await asyncio.gather(*(server.serve([sock]) for server, sock in zip(servers, listening, strict=True)))
+    finally:
+        controllers.cancel()
+        cluster.store.close()
+    with contextlib.suppress(asyncio.CancelledError):
+        await controllers
+
+
+def _server(application: Any) -> _Server:
+    config = uvicorn.Config(
+        application,
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        timeout_graceful_shutdown=1,
+        timeout_keep_alive=60,
+    )
+    return _Server(config)
+
+
+def run(settings: Settings) -> None:
+    """Serve in a loop of its own."""
+    asyncio.run(serve(settings))
