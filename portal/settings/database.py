@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -21,7 +24,10 @@ def database(address: str, *, pool_size: int) -> dict[str, Any]:
     """
     parts = urlsplit(address)
     if parts.scheme == "sqlite":
-        return {"ENGINE": "django.db.backends.sqlite3", "NAME": parts.path[1:], "OPTIONS": dict(SQLITE_OPTIONS)}
+        # The tests' database is a file, as the real one: in memory, threads would lock each other's tables.
+        test = {"NAME": str(Path(tempfile.gettempdir()) / f"turno-test-{os.getpid()}.sqlite3")}
+        engine = "django.db.backends.sqlite3"
+        return {"ENGINE": engine, "NAME": parts.path[1:], "OPTIONS": dict(SQLITE_OPTIONS), "TEST": test}
     if parts.scheme not in ("postgres", "postgresql"):
         raise ImproperlyConfigured("TURNO_DATABASE_URL must start with sqlite: or postgresql:")
     options: dict[str, Any] = dict(parse_qsl(parts.query))

@@ -28,6 +28,12 @@ def wake(object_id: uuid.UUID, **options: float) -> None:
         work.wake(KIND, object_id, **options)
 
 
+def broken_wake() -> None:
+    with transaction():
+        work.wake(KIND, uuid.uuid4())
+        raise RuntimeError("no")
+
+
 def row(object_id: uuid.UUID) -> Work:
     return Work.objects.get(kind=KIND, object_id=object_id)
 
@@ -46,9 +52,8 @@ def test_a_wake_sends_one_message_and_more_wakes_within_five_seconds_send_none(s
 
 @pytest.mark.django_db(transaction=True)
 def test_a_wake_that_rolls_back_leaves_neither_row_nor_message(sent):
-    with pytest.raises(RuntimeError, match="no"), transaction():
-        work.wake(KIND, uuid.uuid4())
-        raise RuntimeError("no")
+    with pytest.raises(RuntimeError, match="no"):
+        broken_wake()
     assert sent == []
     assert not Work.objects.exists()
 
