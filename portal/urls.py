@@ -21,6 +21,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("metrics", metrics.view),
     path("api/v1/", include(api)),
     path("admin/", admin.site.urls),
+    path("", include("portal.shell.page_urls")),
+    path("", include("tenants.web.urls")),
+    path("", include("jobs.web.urls")),
 ]
 
 handler400 = "portal.shell.errors.bad_request"

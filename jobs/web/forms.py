@@ -25,6 +25,8 @@ WHAT = (
         attributes={"maxlength": "63", "data-name-from": "id_description", "autocapitalize": "none", "spellcheck": "false"},
     ),
 )
+TEAM = Field("tenant", _("Team"), required=True)
+FLAVOR = Field("flavor", _("Card"), _("What your team may use."), "flavor", required=True)
 SIZE = (
     Field("gpus", _("GPUs per node"), _("Whole units of the chosen card or slice; 0 only for CPU."), "number", required=True, initial="1"),
     Field("cpu", _("CPU"), _("Cores: 4, or 500m for half a core."), required=True, initial="4"),
@@ -59,7 +61,12 @@ class Form:
 
     @property
     def fields(self) -> tuple[Field, ...]:
-        return (*WHAT, Field("flavor", _("Card"), widget="flavor", required=True), *SIZE, *self.main, ENV, *self.more)
+        return (*WHAT, FLAVOR, *SIZE, *self.main, ENV, *self.more)
+
+    @property
+    def labelled(self) -> tuple[Field, ...]:
+        """Everything that a refusal may name."""
+        return (TEAM, *self.fields)
 
 
 IMAGE = Field("image", _("Image"), _("What is installed in it."), "image", required=True)

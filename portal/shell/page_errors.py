@@ -8,10 +8,12 @@ from pathlib import Path
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.template.loader import get_template
 from django.utils.deprecation import MiddlewareMixin
+from django.utils.functional import Promise
+from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django.utils.functional import Promise
 
 from portal.kernel import errors
 
@@ -86,6 +88,16 @@ def show(request: HttpRequest, page: Page, message: str = "") -> HttpResponse:
     return render(request, "shell/error.html", context, status=page.status)
 
 
+def _to_sign_in(request: HttpRequest) -> HttpResponse:
+    """The sign-in page, which leads back; a poll of a page is told to load it whole."""
+    if request.headers.get("HX-Request"):
+        answer = HttpResponse(status=204)
+        answer["HX-Refresh"] = "true"
+        return answer
+    wanted = request.get_full_path() if request.method == "GET" else "/"
+    return redirect(f"/login/?{urlencode({'next': wanted})}")
+
+
 class PageErrorMiddleware(MiddlewareMixin):
     """Turns what views raise into pages. The API has its own answers and is left alone."""
 
@@ -93,7 +105,7 @@ class PageErrorMiddleware(MiddlewareMixin):
         if not isinstance(exception, errors.PortalError) or request.path.startswith("/api/"):
             return None
         if isinstance(exception, errors.Unauthenticated):
-            return redirect(f"/login/?next={request.path}")
+            return _to_sign_in(request)
         for kind, page in PAGES:
             if isinstance(exception, kind):
                 # A 404 never repeats the error's own words: missing and hidden things look the same.
@@ -118,6 +130,11 @@ def permission_denied(request: HttpRequest, exception: Exception) -> HttpRespons
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """`handler404` for pages."""
     return show(request, NOT_FOUND)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """A bug: a page that needs no database, no session and no language."""
+    return HttpResponse(get_template("500.html").render(), status=500)
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:

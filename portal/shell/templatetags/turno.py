@@ -78,6 +78,12 @@ def kind_word(name: str) -> object:
 
 
 @register.filter
+def state_word(name: str) -> object:
+    """`queued` -> "In the queue"."""
+    return STATES.get(name, name)
+
+
+@register.filter
 def role_word(name: str) -> object:
     """`manager` -> "Manager"."""
     return ROLES.get(name, name)

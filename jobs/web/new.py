@@ -1,0 +1,162 @@
+"""The three forms: show, check while typing, send once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+from uuid import uuid4
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from jobs import services
+from jobs.web import fields, sameas
+from jobs.web.bound import bind, problems, typed
+from jobs.web.forms import FORMS, TEAM, Form
+from portal.kernel import feed, idempotency
+from portal.kernel.actors import Person
+from portal.kernel.errors import Conflict, Denied, FieldError, Invalid, NotFound
+from quotas import selectors as quotas
+from tenants import selectors as tenants
+from tenants.models import Tenant
+from tenants.roles import Permission, allows
+from tenants.web.visitor import person
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """One form page in the hands of one person: what was typed and what is wrong with it."""
+
+    actor: Person
+    form: Form
+    teams: Sequence[Tenant]
+    key: str
+    posted: Any = None
+    errors: tuple[FieldError, ...] = field(default=())
+
+    @property
+    def chosen(self) -> str:
+        """The slug of the team it is for."""
+        wanted = self.posted.get("tenant", "") if self.posted else ""
+        return wanted or (self.teams[0].slug if self.teams else "")
+
+
+@never_cache
+@require_http_methods(["GET", "POST"])
+def new(request: HttpRequest, kind: str) -> HttpResponse:
+    """The form of one kind. Sent twice with one key, both times lead to the same workload."""
+    sheet = _sheet(request, kind)
+    if request.method == "GET":
+        return _page(request, sheet)
+    try:
+        workload_id = _submit(request, sheet)
+    except idempotency.Mismatch:
+        messages.warning(request, _("This form was already sent, and what it asked for is in your list. Send it again to ask for one more."))
+        return _page(request, replace(sheet, key=str(uuid4())))
+    except (Invalid, Conflict, Denied, fields.FormFault) as refusal:
+        return _page(request, replace(sheet, errors=_faults(refusal)))
+    return redirect(f"/workloads/{workload_id}/")
+
+
+@require_POST
+def check(request: HttpRequest, kind: str) -> HttpResponse:
+    """What the real request would answer, and the same as curl and YAML; nothing is written."""
+    sheet = _sheet(request, kind)
+    context: dict[str, Any] = {"checked": True, "out_of_band": True, "form": sheet.form}
+    try:
+        data = _body(sheet)
+        dry = services.preview(sheet.actor, kind=kind, data=data)
+        context |= {"valid": True, "yaml": sameas.as_yaml(dry.manifests), "preview": dry.preview}
+    except (Invalid, Conflict, Denied, fields.FormFault) as refusal:
+        sheet = replace(sheet, errors=_faults(refusal))
+    reached = {one.name for one in sheet.form.fields if typed(one, request.POST)}
+    shown = [error for error in sheet.errors if error.code != "required" or error.field in reached]
+    bound = bind(sheet.form.fields, request.POST, shown, {})
+    context |= {
+        "curl": _curl(sheet),
+        "errors": problems(sheet.form.labelled, sheet.errors),
+        "field_errors": [{"name": one.name, "message": one.error} for one in bound],
+    }
+    return render(request, "jobs/_check.html", context)
+
+
+def _sheet(request: HttpRequest, kind: str) -> Sheet:
+    actor = person(request)
+    if kind not in FORMS:
+        raise NotFound
+    teams = [team for team, role in tenants.memberships(actor) if allows(role, Permission.SUBMIT)]
+    posted = request.POST if request.method == "POST" else None
+    key = (posted.get("idempotency_key", "") if posted else "") or str(uuid4())
+    return Sheet(actor, FORMS[kind], teams, key, posted)
+
+
+def _body(sheet: Sheet) -> dict[str, object]:
+    return {"tenant": sheet.chosen, **fields.body(sheet.form.fields, sheet.posted)}
+
+
+def _submit(request: HttpRequest, sheet: Sheet) -> str:
+    """The id of the workload that this form made, now or the first time it was sent."""
+    data = _body(sheet)
+    scope = next((feed.tenant_scope(team.id) for team in sheet.teams if team.slug == sheet.chosen), feed.PLATFORM)
+
+    def command() -> idempotency.Answer:
+        workload = services.submit(sheet.actor, kind=sheet.form.kind, data=data)
+        return idempotency.Answer(201, {"id": str(workload.id)}, object_id=workload.id)
+
+    answer = idempotency.perform(
+        sheet.actor,
+        scope=scope,
+        key=idempotency.check_key(sheet.key),
+        fingerprint=idempotency.fingerprint("POST", request.path, data),
+        command=command,
+    )
+    return str(answer.body["id"])
+
+
+def _faults(refusal: Invalid | Conflict | Denied | fields.FormFault) -> tuple[FieldError, ...]:
+    """Every refusal as faults of fields: a taken name belongs to the name, a suspended team to the team."""
+    if isinstance(refusal, Invalid):
+        return refusal.errors
+    if isinstance(refusal, fields.FormFault):
+        return (FieldError(refusal.field_name, "invalid", str(refusal.message)),)
+    place = "name" if isinstance(refusal, Conflict) and "name" in refusal.code else "tenant"
+    return (FieldError(place, refusal.code, str(refusal.message)),)
+
+
+def _page(request: HttpRequest, sheet: Sheet) -> HttpResponse:
+    images = [image for image in quotas.images(kind=sheet.form.kind)]
+    options = {
+        "flavor": [flavor for flavor in quotas.flavors(sheet.actor)],
+        "image": images,
+        "priority": quotas.priority_choices(),
+    }
+    bound = bind(sheet.form.fields, sheet.posted, sheet.errors, options)
+    more = [one for one in bound if one.field.more]
+    context = {
+        "form": sheet.form,
+        "forms": FORMS.values(),
+        "tenants": sheet.teams,
+        "chosen_tenant": sheet.chosen,
+        "tenant_error": " ".join(str(error.message) for error in sheet.errors if error.field == TEAM.name),
+        "idempotency_key": sheet.key,
+        "main": [one for one in bound if not one.field.more],
+        "more": more,
+        "more_open": any(one.error or any(row.error for row in one.rows) for one in more),
+        "errors": problems(sheet.form.labelled, sheet.errors),
+        "curl": _curl(sheet),
+    }
+    return render(request, "jobs/new.html", context, status=422 if sheet.errors else 200)
+
+
+def _curl(sheet: Sheet) -> str:
+    try:
+        body = _body(sheet) if sheet.posted else {"tenant": sheet.chosen}
+    except fields.FormFault:
+        return ""
+    return sameas.curl(f"{settings.PUBLIC_URL}/api/v1/{sheet.form.path}/", body, f"{sheet.key}-curl")

@@ -1,0 +1,21 @@
+"""Pages of the jobs room."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from jobs.web import actions, log, new, workload, workloads
+
+urlpatterns = [
+    path("new/<slug:kind>/", new.new),
+    path("new/<slug:kind>/check/", new.check),
+    path("workloads/", workloads.workloads),
+    path("workloads/table/", workloads.table),
+    path("workloads/<uuid:workload_id>/", workload.workload),
+    path("workloads/<uuid:workload_id>/live/", workload.live),
+    path("workloads/<uuid:workload_id>/log/", log.log),
+    path("workloads/<uuid:workload_id>/start/", actions.start),
+    path("workloads/<uuid:workload_id>/stop/", actions.stop),
+    path("workloads/<uuid:workload_id>/delete/", actions.delete),
+    path("workloads/<uuid:workload_id>/key/", actions.key),
+]

@@ -1,0 +1,100 @@
+"""Pages that span rooms: home and the team; and the reader's own preferences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import translation
+from django.views.decorators.http import require_POST, require_safe
+
+from jobs import selectors as jobs
+from portal.kernel import clock, feed
+from portal.kernel.actors import Person
+from portal.shell import bars
+from portal.shell.preferences import THEME_COOKIE, THEMES, remember
+from quotas import selectors as quotas
+from tenants import selectors as tenants
+from tenants import services as tenant_services
+from tenants.policies import can, role_of
+from tenants.roles import Permission, Role
+from tenants.web.visitor import person, way_back
+
+MINE = 12
+
+
+@require_safe
+def home(request: HttpRequest) -> HttpResponse:
+    """My workloads, my teams' quotas, what is free now."""
+    return render(request, "shell/home.html", home_context(request, person(request)))
+
+
+@require_safe
+def home_live(request: HttpRequest) -> HttpResponse:
+    """The moving part of home; 204 while nothing changed that it shows."""
+    actor = person(request)
+    if request.GET.get("version") == home_version(actor):
+        return HttpResponse(status=204)
+    return render(request, "shell/_home_live.html", home_context(request, actor))
+
+
+def home_version(actor: Person) -> str:
+    """Changes with every entry of the teams' feeds, and every ten seconds for ages and what the cluster has free."""
+    seqs = feed.last_seqs([feed.tenant_scope(tenant_id) for tenant_id in tenants.tenant_ids(actor)])
+    return f"{sum(seqs.values())}.{int(clock.now().timestamp()) // 10}"
+
+
+def home_context(request: HttpRequest, actor: Person) -> dict[str, Any]:
+    """All that home shows, by a number of queries that depends on the teams of the person only."""
+    teams = [tenant for tenant, _role in tenants.memberships(actor)]
+    flavors = quotas.flavors(actor) if teams or actor.is_admin else []
+    known = [flavor.as_of for flavor in flavors if flavor.as_of]
+    mine = jobs.workloads(actor, owner=actor.username)[:MINE] if teams else []
+    return {
+        "tenants": teams,
+        "workloads": [jobs.represent(row, detail=False, language=translation.get_language()) for row in mine],
+        "quotas": [bars.of_team(t.slug, t.name, quotas.tenant_quota(actor, t.slug), link=True) for t in teams],
+        "flavors": [flavor for flavor in flavors if flavor.mode != "none"],
+        "flavors_as_of": min(known) if known else None,
+        "version": home_version(actor),
+    }
+
+
+@require_safe
+def team(request: HttpRequest, slug: str) -> HttpResponse:
+    """A team: quota, members, what its work may be, machine tokens."""
+    actor = person(request)
+    tenant = tenants.tenant(actor, slug)
+    machines = can(actor, Permission.MACHINE_TOKENS, tenant.id)
+    context = {
+        "tenant": tenant,
+        "role": role_of(actor, tenant.id),
+        "team": bars.of_team(tenant.slug, tenant.name, quotas.tenant_quota(actor, slug), link=False),
+        "members": [
+            {"username": row.user.username, "role": row.role, "since": row.since}
+            for row in tenants.members(actor, slug)
+        ],
+        "policy": tenants.policy(actor, slug),
+        "roles": [role.value for role in Role],
+        "may_members": can(actor, Permission.MEMBERS, tenant.id),
+        "may_machines": machines,
+        "tokens": [token for token in tenants.tokens(actor) if token.tenant_id == tenant.id] if machines else [],
+    }
+    return render(request, "tenants/team.html", context)
+
+
+@require_POST
+def preferences(request: HttpRequest) -> HttpResponse:
+    """Keeps the reader's language (with the person too, so that it wins everywhere) or appearance."""
+    response = redirect(way_back(request, request.POST))
+    language, theme = request.POST.get("language", ""), request.POST.get("theme", "")
+    if language in dict(settings.LANGUAGES):
+        remember(response, settings.LANGUAGE_COOKIE_NAME, language)
+        actor = getattr(request, "actor", None)
+        if isinstance(actor, Person):
+            tenant_services.change_preferences(actor, language=language, time_zone=actor.time_zone)
+    if theme in THEMES:
+        remember(response, THEME_COOKIE, theme)
+    return response

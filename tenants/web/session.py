@@ -1,0 +1,72 @@
+"""Signing in and out, and the password."""
+
+from __future__ import annotations
+
+from django.contrib import auth, messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods, require_POST
+
+from portal.kernel.actors import Person
+from portal.kernel.errors import Invalid, TooMany, Unauthenticated
+from tenants import services
+from tenants.web.visitor import person, way_back
+
+
+@never_cache
+@sensitive_post_parameters("password")
+@require_http_methods(["GET", "POST"])
+def login(request: HttpRequest) -> HttpResponse:
+    """The sign-in page. Attempts are counted per name and address; a wrong name and a wrong password look the same."""
+    back = way_back(request, request.POST or request.GET)
+    if isinstance(getattr(request, "actor", None), Person) and request.method == "GET":
+        return redirect(back)
+    context = {"next": back, "username": request.POST.get("username", "")}
+    if request.method == "GET":
+        return render(request, "tenants/login.html", context)
+    try:
+        user = services.log_in(
+            username=context["username"],
+            password=request.POST.get("password", ""),
+            address=request.META.get("REMOTE_ADDR", ""),
+        )
+    except TooMany as refusal:
+        answer = render(request, "tenants/login.html", {**context, "problem": refusal.message}, status=429)
+        answer["Retry-After"] = str(refusal.retry_after)
+        return answer
+    except Unauthenticated as refusal:
+        return render(request, "tenants/login.html", {**context, "problem": refusal.message}, status=422)
+    auth.login(request, user)
+    return redirect(back)
+
+
+@require_POST
+def logout(request: HttpRequest) -> HttpResponse:
+    """Ends this session."""
+    auth.logout(request)
+    return redirect("/login/")
+
+
+@never_cache
+@sensitive_post_parameters()
+@require_http_methods(["GET", "POST"])
+def password(request: HttpRequest) -> HttpResponse:
+    """Changes the person's own password; this session goes on, the others end."""
+    actor = person(request)
+    if request.method == "GET":
+        return render(request, "tenants/password.html")
+    old, new = request.POST.get("old", ""), request.POST.get("new", "")
+    try:
+        if new != request.POST.get("again", ""):
+            raise Invalid.field("again", _("The two do not match."))
+        services.change_password(actor, old=old, new=new)
+    except Invalid as refusal:
+        errors = {error.field: error.message for error in refusal.errors}
+        return render(request, "tenants/password.html", {"errors": errors}, status=422)
+    request.user.refresh_from_db()
+    auth.update_session_auth_hash(request, request.user)
+    messages.success(request, _("Your password is changed."))
+    return redirect("/")
