@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.request import Request
@@ -18,13 +19,14 @@ from portal.rest.pagination import page
 from portal.rest.serializers import read
 from tenants import selectors, services
 from tenants.api import answers, bodies
+from tenants.policies import require_administrator
 
 
 class MeView(APIView):
     @extend_schema(responses=bodies.Me)
     def get(self, request: Request) -> Response:
         actor = actor_of(request)
-        found = [{"slug": t.slug, "name": t.name, "role": role} for t, role in selectors.roles(actor)]
+        found = [{"slug": t.slug, "name": t.name, "role": role} for t, role in selectors.memberships(actor)]
         return Response({"username": actor.label, "is_admin": actor.is_admin, "tenants": found})
 
 
@@ -41,7 +43,7 @@ class TenantsView(APIView):
     )
     def post(self, request: Request) -> Response:
         actor = actor_of(request)
-        selectors.require_administrator(actor)
+        require_administrator(actor)
 
         def command() -> tuple[dict[str, Any], Any]:
             row = services.create_tenant(actor, **read(bodies.TenantCreate, request.data))
@@ -59,7 +61,7 @@ class TenantView(APIView):
     def patch(self, request: Request, slug: str) -> Response:
         actor = actor_of(request)
         tenant = selectors.tenant(actor, slug)
-        selectors.require_administrator(actor)
+        require_administrator(actor)
         changes = read(bodies.TenantChange, request.data)
         return Response(answers.tenant(services.change_tenant(actor, slug=tenant.slug, **changes)))
 
@@ -142,11 +144,11 @@ class TokensView(APIView):
 
 class TokenView(APIView):
     @extend_schema(responses=bodies.TokenAnswer)
-    def get(self, request: Request, id: str) -> Response:  # noqa: A002  the path's own word
+    def get(self, request: Request, id: UUID) -> Response:  # noqa: A002  the path's own word
         return Response(answers.token(selectors.token(actor_of(request), id)))
 
     @extend_schema(responses={204: None})
-    def delete(self, request: Request, id: str) -> Response:  # noqa: A002  the path's own word
+    def delete(self, request: Request, id: UUID) -> Response:  # noqa: A002  the path's own word
         services.revoke_token(actor_of(request), token_id=id)
         return Response(status=204)
 

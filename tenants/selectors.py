@@ -1,0 +1,162 @@
+"""What an actor may read of teams, members, tokens and the audit log. An outsider gets NotFound, never Denied."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.db.models import Q, QuerySet
+
+from portal.audit import selectors as audit_log
+from portal.audit.models import AuditEvent
+from portal.kernel.actors import Actor, Machine, Person
+from tenants.models import Membership, Policy, Tenant, TenantSpace, Token
+from tenants.policies import is_administrator, not_found, require, role_of
+from tenants.roles import GRANTS, Permission, Role
+
+
+def tenants(actor: Actor) -> QuerySet[Tenant]:
+    """The teams the actor belongs to; all of them for an administrator. By slug."""
+    rows = Tenant.objects.order_by("slug")
+    return rows if is_administrator(actor) else rows.filter(pk__in=tenant_ids(actor))
+
+
+def tenant(actor: Actor, slug: str) -> Tenant:
+    """NotFound for those who neither belong to it nor administer the platform."""
+    row = Tenant.objects.filter(slug=slug).first()
+    if row is None or not (is_administrator(actor) or role_of(actor, row.pk) is not None):
+        raise not_found()
+    return row
+
+
+def tenant_to_manage(actor: Actor, slug: str) -> Tenant:
+    """A team whose members and policy the actor may change: its managers and administrators. NotFound or Denied."""
+    row = tenant(actor, slug)
+    if not is_administrator(actor):
+        require(actor, Permission.MEMBERS, row.pk)
+    return row
+
+
+def tenant_ids(actor: Actor) -> list[UUID]:
+    """The teams in which the actor has a role: what lists of workloads start from. Empty means nothing, never all."""
+    if isinstance(actor, Machine):
+        return [actor.tenant_id]
+    if isinstance(actor, Person):
+        return list(Membership.objects.filter(user_id=actor.id).values_list("tenant_id", flat=True))
+    return list(Tenant.objects.values_list("pk", flat=True))
+
+
+def tenant_ids_where(actor: Actor, permission: Permission) -> list[UUID]:
+    """The teams in which the actor's role allows this."""
+    if isinstance(actor, Person):
+        roles = [role for role in Role if permission in GRANTS[role]]
+        rows = Membership.objects.filter(user_id=actor.id, role__in=roles)
+        return list(rows.values_list("tenant_id", flat=True))
+    return [pk for pk in tenant_ids(actor) if permission in GRANTS[role_of(actor, pk) or Role.VIEWER]]
+
+
+def memberships(actor: Actor) -> list[tuple[Tenant, Role]]:
+    """The actor's teams with the role in each, by slug. Two queries at most."""
+    if isinstance(actor, Person):
+        rows = Membership.objects.filter(user_id=actor.id).select_related("tenant").order_by("tenant__slug")
+        return [(row.tenant, Role(row.role)) for row in rows]
+    if isinstance(actor, Machine):
+        return [(row, Role(actor.role)) for row in Tenant.objects.filter(pk=actor.tenant_id)]
+    return []
+
+
+def members(actor: Actor, slug: str) -> QuerySet[Membership]:
+    """Who is in the team, with `user` loaded, by username."""
+    return Membership.objects.filter(tenant=tenant(actor, slug)).select_related("user").order_by("user__username")
+
+
+def member(actor: Actor, slug: str, username: str) -> Membership:
+    """NotFound for a person who is not in the team."""
+    row = members(actor, slug).filter(user__username=username).first()
+    if row is None:
+        raise not_found()
+    return row
+
+
+def member_to_manage(actor: Actor, slug: str, username: str) -> Membership:
+    """A member whom the actor may change. NotFound or Denied."""
+    tenant_to_manage(actor, slug)
+    return member(actor, slug, username)
+
+
+def policy(actor: Actor, slug: str) -> Policy:
+    """The team's policy."""
+    return policy_of(tenant(actor, slug).pk)
+
+
+def tokens(actor: Actor) -> QuerySet[Token]:
+    """The person's own tokens and the machine tokens of the teams they manage (a machine: its own), newest first."""
+    live = Token.objects.filter(revoked_at=None).select_related("tenant").order_by("-pk")
+    if isinstance(actor, Machine):
+        return live.filter(pk=actor.id)
+    managed = tenant_ids_where(actor, Permission.MACHINE_TOKENS)
+    return live.filter(Q(user_id=actor.id, user__isnull=False) | Q(tenant_id__in=managed))
+
+
+def token(actor: Actor, token_id: UUID) -> Token:
+    """One of `tokens`; NotFound otherwise."""
+    row = tokens(actor).filter(pk=token_id).first()
+    if row is None:
+        raise not_found()
+    return row
+
+
+def audit(actor: Actor, slug: str | None = None) -> QuerySet[AuditEvent]:
+    """Newest first: everything for an administrator, the managed teams' for others; one team's where `slug` is given.
+
+    NotFound for a team whose audit log the actor may not read.
+    """
+    if is_administrator(actor):
+        return audit_log.events(None if slug is None else [tenant(actor, slug).pk])
+    readable = tenant_ids_where(actor, Permission.READ_AUDIT)
+    if slug is None:
+        return audit_log.events(readable)
+    row = tenant(actor, slug)
+    if row.pk not in readable:
+        raise not_found()
+    return audit_log.events([row.pk])
+
+
+# Below: for the rooms above and the reconcilers, which have checked who asks.
+
+
+def by_id(tenant_id: UUID) -> Tenant:
+    """The team of an id that a row of ours holds."""
+    return Tenant.objects.get(pk=tenant_id)
+
+
+def by_slug(slug: str) -> Tenant | None:
+    """The team of this slug, whoever asks."""
+    return Tenant.objects.filter(slug=slug).first()
+
+
+def policy_of(tenant_id: UUID) -> Policy:
+    """The team's policy, by id."""
+    return Policy.objects.get(pk=tenant_id)
+
+
+def space(space_id: UUID) -> TenantSpace | None:
+    """A team's namespace on one cluster with `tenant` and `cluster` loaded; None when the row is gone."""
+    return TenantSpace.objects.select_related("tenant", "cluster").filter(pk=space_id).first()
+
+
+def space_of(tenant_id: UUID, cluster_id: UUID) -> TenantSpace | None:
+    """The team's namespace on that cluster; None before it was opened."""
+    return TenantSpace.objects.filter(tenant_id=tenant_id, cluster_id=cluster_id).first()
+
+
+def spaces(*, tenant_id: UUID | None = None, cluster_id: UUID | None = None) -> QuerySet[TenantSpace]:
+    """The namespaces of a team, or on a cluster, with `tenant` and `cluster` loaded."""
+    rows = TenantSpace.objects.select_related("tenant", "cluster").order_by("pk")
+    if tenant_id is not None:
+        rows = rows.filter(tenant_id=tenant_id)
+    return rows if cluster_id is None else rows.filter(cluster_id=cluster_id)
+
+
+def in_cohort(name: str) -> QuerySet[Tenant]:
+    """The teams whose quotas belong to the cohort of this name."""
+    return Tenant.objects.filter(cohort=name).order_by("slug")
