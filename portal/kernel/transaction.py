@@ -23,7 +23,7 @@ class Unit:
     """What one open transaction has collected: feed entries, and callbacks for after the commit."""
 
     entries: list[FeedEntry] = field(default_factory=list)
-    callbacks: list[Callable[[], None]] = field(default_factory=list)
+    callbacks: list[Callable[[], object]] = field(default_factory=list)
 
 
 _current: ContextVar[Unit | None] = ContextVar("turno_unit", default=None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from django.http import HttpRequest
 from django.middleware.csrf import CsrfViewMiddleware
@@ -10,10 +10,12 @@ from django.utils.translation import gettext_lazy as _
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
-from rest_framework.views import APIView
 
 from portal.kernel.actors import Actor
 from portal.kernel.errors import Denied, Unauthenticated
+
+if TYPE_CHECKING:
+    from rest_framework.views import APIView  # which imports this module through DRF's settings
 
 
 def actor_of(request: HttpRequest | Request) -> Actor:
@@ -44,7 +46,7 @@ class ActorAuthentication(BaseAuthentication):
         if actor is None:
             return None
         if request.method not in SAFE_METHODS and "HTTP_AUTHORIZATION" not in request.META:
-            check = _Check(lambda _request: None)  # type: ignore[arg-type,return-value]
+            check = _Check(lambda _request: None)  # type: ignore[arg-type]
             check.process_request(request._request)
             if check.process_view(request._request, None, (), {}):  # type: ignore[arg-type]
                 raise Denied(_("The CSRF token is missing or wrong."), code="csrf_failed")

@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 import structlog
-from structlog.typing import EventDict
+from structlog.typing import EventDict, Processor
 
 SECRET = re.compile(r"(?i)(authorization|password|passwd|secret|token|cookie|api[-_]?key)")
 BEARER = re.compile(r"(?i)\b(bearer\s+)[A-Za-z0-9._~+/=-]{8,}")
@@ -27,7 +27,7 @@ def redact(_logger: Any, _method: str, event: EventDict) -> EventDict:
 
 def configure(*, level: str, json_lines: bool) -> None:
     """Sets up the standard library's logging and structlog with one format for both."""
-    shared = [
+    shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.template.loader import get_template
 from django.utils.deprecation import MiddlewareMixin
 from django.utils.functional import Promise
 from django.utils.http import urlencode
@@ -18,7 +15,6 @@ from django.utils.translation import gettext_lazy
 from portal.kernel import errors
 
 StrOrPromise = str | Promise
-SERVER_ERROR = Path(settings.BASE_DIR) / "templates" / "500.html"
 
 
 @dataclass(frozen=True)
@@ -61,7 +57,9 @@ UNAVAILABLE = Page(
 EXPIRED_FORM = Page(
     403,
     gettext_lazy("This form is no longer valid"),
-    gettext_lazy("It was open for too long, or you signed in again elsewhere. Go back, reload the page and send it again."),
+    gettext_lazy(
+        "It was open for too long, or you signed in again elsewhere. Go back, reload the page and send it again."
+    ),
 )
 
 PAGES: tuple[tuple[type[errors.PortalError], Page], ...] = (
@@ -130,18 +128,3 @@ def permission_denied(request: HttpRequest, exception: Exception) -> HttpRespons
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """`handler404` for pages."""
     return show(request, NOT_FOUND)
-
-
-def server_error(request: HttpRequest) -> HttpResponse:
-    """A bug: a page that needs no database, no session and no language."""
-    return HttpResponse(get_template("500.html").render(), status=500)
-
-
-def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """`CSRF_FAILURE_VIEW`: an old form, said in words."""
-    return show(request, EXPIRED_FORM)
-
-
-def server_error(request: HttpRequest) -> HttpResponse:
-    """`handler500` for pages: static, since whatever broke may break a template too."""
-    return HttpResponse(SERVER_ERROR.read_bytes(), status=500)

@@ -22,7 +22,8 @@ class RequestContextMiddleware:
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]) -> None:
         self.get_response = get_response
-        if iscoroutinefunction(get_response):
+        self.is_async = iscoroutinefunction(get_response)
+        if self.is_async:
             markcoroutinefunction(self)
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
@@ -31,7 +32,7 @@ class RequestContextMiddleware:
         structlog.contextvars.clear_contextvars()
         structlog.contextvars.bind_contextvars(request_id=request_id)
         request.request_id = request_id  # type: ignore[attr-defined]
-        if iscoroutinefunction(self):
+        if self.is_async:
             return self._later(request, request_id)
         response = self.get_response(request)
         assert not isinstance(response, Awaitable)  # noqa: S101  the sync chain answers at once
