@@ -58,7 +58,9 @@ _ATOMIC_MAPS = {
     "selector",
 }
 _TEMPLATED = {("spec", "template"), ("spec", "template", "metadata"), ("spec", "template", "spec")}
-_BUILT_IN_STRUCTS = {("spec",), ("status",), ("spec", "strategy"), ("spec", "updateStrategy"), *_TEMPLATED}
+_CONTAINERS = {("spec", "containers"), ("spec", "template", "spec", "containers")}
+_STRATEGIES = {("spec", "strategy"), ("spec", "updateStrategy")}
+_BUILT_IN_STRUCTS = {("spec",), ("status",)} | _TEMPLATED | _CONTAINERS | _STRATEGIES
 
 KEY_DEFAULTS = {"protocol": "TCP"}
 """A list key that may be left out, and what it then is."""

@@ -243,7 +243,7 @@ class Store:
             doomed["metadata"]["finalizers"] = [*finalizers, _FOREGROUND_FINALIZER]
         self._mark(doomed, grace_seconds)
         if _nothing_holds(doomed) and (kind != "Namespace" or not self._contents(name)):
-            return copy(self._drop(doomed))
+            return copy(self._drop(copy(current)))
         stored = current if doomed == current else self._put("MODIFIED", doomed, current)
         if kind == "Namespace":
             self._empty_namespace(name)
