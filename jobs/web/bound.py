@@ -9,8 +9,6 @@ from typing import Any
 from jobs.web.fields import OTHER_IMAGE, UNITS, Field, Posted, Text
 from portal.kernel.errors import FieldError
 
-EMPTY_ROWS = 1
-
 
 @dataclass(frozen=True)
 class Row:
@@ -97,7 +95,7 @@ def _rows(one: Field, posted: Posted | None, errors: Sequence[FieldError]) -> tu
         # A name given twice is marked where it is given again, not where it was right.
         marked = faults if names.count(name) == 1 or seen[name] > 1 else []
         found.append(Row(name, value, " ".join(marked)))
-    return tuple([*found, *[Row("", "")] * EMPTY_ROWS])
+    return (*found, Row("", ""))
 
 
 def problems(fields: Sequence[Field], errors: Sequence[FieldError]) -> list[Problem]:

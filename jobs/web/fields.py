@@ -54,10 +54,13 @@ class Field:
     attributes: Mapping[str, str] = field(default_factory=dict)
 
 
-def number(text: str) -> object:
-    """"2" -> 2, "0.5" -> 0.5, "two" -> "two"."""
+def number(text: str) -> int | float | str:
+    """ "2" -> 2, "0.5" -> 0.5, "two" -> "two"."""
     text = text.strip()
-    return json.loads(text) if NUMBER.fullmatch(text) and not re.match(r"-?0\d", text) else text
+    if not NUMBER.fullmatch(text) or re.match(r"-?0\d", text):
+        return text
+    found: int | float = json.loads(text)
+    return found
 
 
 def words(name: str, text: str) -> list[str]:
@@ -68,13 +71,12 @@ def words(name: str, text: str) -> list[str]:
         raise FormFault(name, _("A quotation mark is opened and never closed.")) from fault
 
 
-def seconds(amount: str, unit: str) -> object:
+def seconds(amount: str, unit: str) -> int | float | str:
     """An amount and its unit as whole seconds; what is no number stays text."""
     value = number(amount)
-    if isinstance(value, str):
+    if isinstance(value, str) or not unit.isdigit():
         return value
-    assert isinstance(value, int | float)
-    total = value * (int(unit) if unit.isdigit() else 1)
+    total = value * int(unit)
     return int(total) if float(total).is_integer() else total
 
 

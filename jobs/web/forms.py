@@ -22,29 +22,54 @@ WHAT = (
         _("Name"),
         _("Lowercase letters, digits and hyphens, at most 63, starting with a letter. It does not change later."),
         required=True,
-        attributes={"maxlength": "63", "data-name-from": "id_description", "autocapitalize": "none", "spellcheck": "false"},
+        attributes={
+            "maxlength": "63",
+            "data-name-from": "id_description",
+            "autocapitalize": "none",
+            "spellcheck": "false",
+        },
     ),
 )
 TEAM = Field("tenant", _("Team"), required=True)
 FLAVOR = Field("flavor", _("Card"), _("What your team may use."), "flavor", required=True)
 SIZE = (
-    Field("gpus", _("GPUs per node"), _("Whole units of the chosen card or slice; 0 only for CPU."), "number", required=True, initial="1"),
+    Field(
+        "gpus",
+        _("GPUs per node"),
+        _("Whole units of the chosen card or slice; 0 only for CPU."),
+        "number",
+        required=True,
+        initial="1",
+    ),
     Field("cpu", _("CPU"), _("Cores: 4, or 500m for half a core."), required=True, initial="4"),
     Field("memory", _("Memory"), _("For example 16Gi. Gi is 1024³ bytes, G is 1000³."), required=True, initial="16Gi"),
 )
 ENV = Field(
     "env",
     _("Environment variables"),
-    _("Everybody who may see this workload can read them: no passwords here. Values are passed exactly as typed; $NAME is not expanded."),
+    _(
+        "Everybody who may see this workload can read them: no passwords here. "
+        "Values are passed exactly as typed; $NAME is not expanded."
+    ),
     "rows",
 )
 MORE = (
-    Field("project", _("Project"), _("Your team's own label for accounting."), more=True, attributes={"maxlength": "63"}),
+    Field(
+        "project", _("Project"), _("Your team's own label for accounting."), more=True, attributes={"maxlength": "63"}
+    ),
     Field("priority", _("Priority"), _("Higher goes first in your team's queue."), "priority", more=True),
     Field("labels", _("Labels"), _("Names and values for your own searches."), "rows", more=True),
 )
-DEADLINE = Field("max_duration", _("Longest run"), _("It is stopped after this time. Empty: your team's default."), "duration", more=True)
-ARGS = Field("args", _("Arguments"), _("Added after the command. Quotes group words; no shell runs them."), "words", more=True)
+DEADLINE = Field(
+    "max_duration",
+    _("Longest run"),
+    _("It is stopped after this time. Empty: your team's default."),
+    "duration",
+    more=True,
+)
+ARGS = Field(
+    "args", _("Arguments"), _("Added after the command. Quotes group words; no shell runs them."), "words", more=True
+)
 
 
 @dataclass(frozen=True)
@@ -86,10 +111,22 @@ NOTEBOOK = Form(
             choices=(("jupyterlab", "JupyterLab"),),
         ),
         IMAGE,
-        Field("storage", _("Disk"), _("Your home folder. It stays when the notebook stops."), required=True, initial="20Gi"),
+        Field(
+            "storage",
+            _("Disk"),
+            _("Your home folder. It stays when the notebook stops."),
+            required=True,
+            initial="20Gi",
+        ),
     ),
     more=(
-        Field("idle_timeout", _("Stop when idle for"), _("Gives the GPU back when nobody works in it."), "duration", more=True),
+        Field(
+            "idle_timeout",
+            _("Stop when idle for"),
+            _("Gives the GPU back when nobody works in it."),
+            "duration",
+            more=True,
+        ),
         DEADLINE,
         *MORE,
     ),
@@ -114,7 +151,10 @@ TRAINING = Form(
         Field(
             "command",
             _("Command"),
-            _("Words as you would type them; quotes group. No shell runs it, so no pipes and no $NAME, unless you write bash -c '…'."),
+            _(
+                "Words as you would type them; quotes group. "
+                "No shell runs it, so no pipes and no $NAME, unless you write bash -c '…'."
+            ),
             "words",
             example="python train.py --epochs 3",
         ),
@@ -123,8 +163,20 @@ TRAINING = Form(
         ARGS,
         DEADLINE,
         Field("retries", _("Retries"), _("How often a failed run is started again."), "number", more=True, initial="0"),
-        Field("grace_period", _("Time to save"), _("How long it may write its checkpoint when it is told to go."), "duration", more=True),
-        Field("checkpoint_path", _("Checkpoint folder"), _("Where it keeps its progress, so that a new run can go on."), more=True, example="/checkpoints"),
+        Field(
+            "grace_period",
+            _("Time to save"),
+            _("How long it may write its checkpoint when it is told to go."),
+            "duration",
+            more=True,
+        ),
+        Field(
+            "checkpoint_path",
+            _("Checkpoint folder"),
+            _("Where it keeps its progress, so that a new run can go on."),
+            more=True,
+            example="/checkpoints",
+        ),
         *MORE,
     ),
 )
@@ -135,7 +187,13 @@ ENDPOINT = Form(
     lead=_("Serves a model at an address of its own, with a key, in the OpenAI API's form."),
     action=_("Serve the model"),
     main=(
-        Field("model", _("Model"), _("A name on the model hub, or a folder inside the image."), required=True, example="Qwen/Qwen2.5-7B-Instruct"),
+        Field(
+            "model",
+            _("Model"),
+            _("A name on the model hub, or a folder inside the image."),
+            required=True,
+            example="Qwen/Qwen2.5-7B-Instruct",
+        ),
         Field(
             "runtime",
             _("Server"),
@@ -148,7 +206,14 @@ ENDPOINT = Form(
         Field("min_replicas", _("Copies"), _("How many run at the same time."), "number", initial="1"),
     ),
     more=(
-        Field("args", _("Arguments of the server"), _("Quotes group words; no shell runs them."), "words", more=True, example="--max-model-len 8192"),
+        Field(
+            "args",
+            _("Arguments of the server"),
+            _("Quotes group words; no shell runs them."),
+            "words",
+            more=True,
+            example="--max-model-len 8192",
+        ),
         DEADLINE,
         *MORE,
     ),

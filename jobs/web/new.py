@@ -57,7 +57,10 @@ def new(request: HttpRequest, kind: str) -> HttpResponse:
     try:
         workload_id = _submit(request, sheet)
     except idempotency.Mismatch:
-        messages.warning(request, _("This form was already sent, and what it asked for is in your list. Send it again to ask for one more."))
+        messages.warning(
+            request,
+            _("This form was already sent, and what it asked for is in your list. Send it again to ask for one more."),
+        )
         return _page(request, replace(sheet, key=str(uuid4())))
     except (Invalid, Conflict, Denied, fields.FormFault) as refusal:
         return _page(request, replace(sheet, errors=_faults(refusal)))
@@ -130,9 +133,9 @@ def _faults(refusal: Invalid | Conflict | Denied | fields.FormFault) -> tuple[Fi
 
 
 def _page(request: HttpRequest, sheet: Sheet) -> HttpResponse:
-    images = [image for image in quotas.images(kind=sheet.form.kind)]
+    images = list(quotas.images(kind=sheet.form.kind))
     options = {
-        "flavor": [flavor for flavor in quotas.flavors(sheet.actor)],
+        "flavor": list(quotas.flavors(sheet.actor)),
         "image": images,
         "priority": quotas.priority_choices(),
     }

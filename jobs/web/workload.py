@@ -95,6 +95,4 @@ def _event(entry: Any) -> dict[str, Any]:
 
 
 def _objects(manifests: list[dict[str, Any]]) -> list[dict[str, str]]:
-    return [
-        {"kind": one["kind"], "name": one["metadata"]["name"], "yaml": sameas.as_yaml([one])} for one in manifests
-    ]
+    return [{"kind": one["kind"], "name": one["metadata"]["name"], "yaml": sameas.as_yaml([one])} for one in manifests]

@@ -94,7 +94,7 @@ def preferences(request: HttpRequest) -> HttpResponse:
         remember(response, settings.LANGUAGE_COOKIE_NAME, language)
         actor = getattr(request, "actor", None)
         if isinstance(actor, Person):
-            tenant_services.change_preferences(actor, language=language, time_zone=actor.time_zone)
+            tenant_services.change_preferences(actor, language=language)
     if theme in THEMES:
         remember(response, THEME_COOKIE, theme)
     return response

@@ -11,9 +11,11 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
 from portal.kernel.actors import Person
-from portal.kernel.errors import Invalid, TooMany, Unauthenticated
+from portal.kernel.errors import Invalid, TooMany
 from tenants import services
 from tenants.web.visitor import person, way_back
+
+PASSWORD_FIELDS = {"old": "old", "again": "again", "password": "new"}
 
 
 @never_cache
@@ -28,17 +30,15 @@ def login(request: HttpRequest) -> HttpResponse:
     if request.method == "GET":
         return render(request, "tenants/login.html", context)
     try:
-        user = services.log_in(
-            username=context["username"],
-            password=request.POST.get("password", ""),
-            address=request.META.get("REMOTE_ADDR", ""),
-        )
+        services.count_sign_in(username=context["username"], address=request.META.get("REMOTE_ADDR", ""))
     except TooMany as refusal:
         answer = render(request, "tenants/login.html", {**context, "problem": refusal.message}, status=429)
         answer["Retry-After"] = str(refusal.retry_after)
         return answer
-    except Unauthenticated as refusal:
-        return render(request, "tenants/login.html", {**context, "problem": refusal.message}, status=422)
+    user = auth.authenticate(request, username=context["username"], password=request.POST.get("password", ""))
+    if user is None:
+        problem = _("The username or the password is wrong.")
+        return render(request, "tenants/login.html", {**context, "problem": problem}, status=422)
     auth.login(request, user)
     return redirect(back)
 
@@ -58,13 +58,15 @@ def password(request: HttpRequest) -> HttpResponse:
     actor = person(request)
     if request.method == "GET":
         return render(request, "tenants/password.html")
-    old, new = request.POST.get("old", ""), request.POST.get("new", "")
+    new = request.POST.get("new", "")
     try:
+        if not request.user.check_password(request.POST.get("old", "")):
+            raise Invalid.field("old", _("This is not your present password."))
         if new != request.POST.get("again", ""):
             raise Invalid.field("again", _("The two do not match."))
-        services.change_password(actor, old=old, new=new)
+        services.change_password(actor, password=new)
     except Invalid as refusal:
-        errors = {error.field: error.message for error in refusal.errors}
+        errors = {PASSWORD_FIELDS[error.field]: error.message for error in refusal.errors}
         return render(request, "tenants/password.html", {"errors": errors}, status=422)
     request.user.refresh_from_db()
     auth.update_session_auth_hash(request, request.user)
