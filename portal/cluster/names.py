@@ -13,6 +13,7 @@ WORKLOAD = "turno.dev/workload"
 KIND = "turno.dev/kind"
 RUN = "turno.dev/run"
 PROJECT = "turno.dev/project"
+OBJECT = "turno.dev/object"
 QUEUE_NAME = "kueue.x-k8s.io/queue-name"
 PRIORITY_CLASS = "kueue.x-k8s.io/priority-class"
 MAX_EXEC_TIME = "kueue.x-k8s.io/max-exec-time-seconds"
@@ -56,6 +57,11 @@ def base_labels(instance: str) -> dict[str, str]:
 
 def tenant_labels(instance: str, tenant_slug: str) -> dict[str, str]:
     return {**base_labels(instance), TENANT: tenant_slug}
+
+
+def object_label(kind: str, object_id: UUID) -> dict[str, str]:
+    """On objects that a row of work kind `kind` keeps true, so that a change of theirs finds the row."""
+    return {OBJECT: f"{kind}.{object_id}"}
 
 
 def is_ours(labels: dict[str, str] | None, instance: str) -> bool:
