@@ -71,6 +71,17 @@ class PreconditionFailed(ApiError):
         super().__init__(409, "Conflict", message, details)
 
 
+class NamespaceGoing(ApiError):
+    """A second delete of a namespace, while what was in it goes."""
+
+    def __init__(self, resource: Resource, name: str) -> None:
+        message = (
+            f'Operation cannot be fulfilled on namespaces "{name}": The system is ensuring all content is removed from '
+            "this namespace.  Upon completion, this namespace will automatically be purged by the system."
+        )
+        super().__init__(409, "Conflict", message, _details(resource, name))
+
+
 class BadRequest(ApiError):
     def __init__(self, message: str) -> None:
         super().__init__(400, "BadRequest", message)

@@ -72,7 +72,7 @@ class Cluster:
             await asyncio.sleep(_GATHER)
 
 
-class _Server(uvicorn.Server):
+class ApplicationServer(uvicorn.Server):
     """Leaves the process's signals to the one who runs several servers."""
 
     @contextlib.contextmanager
@@ -97,7 +97,7 @@ async def serve(settings: Settings) -> None:
     listening = [listen(settings.host, settings.port)]
     cluster = Cluster(settings)
     applications: list[Any] = [cluster.api]
-    servers = [_server(application) for application in applications]
+    servers = [application_server(application) for application in applications]
     loop = asyncio.get_running_loop()
 
     def stop() -> None:
@@ -117,7 +117,8 @@ async def serve(settings: Settings) -> None:
         await controllers
 
 
-def _server(application: Any) -> _Server:
+def application_server(application: Any) -> ApplicationServer:
+    """One ASGI application's server; its `serve` takes the sockets."""
     config = uvicorn.Config(
         application,
         lifespan="off",
@@ -126,7 +127,7 @@ def _server(application: Any) -> _Server:
         timeout_graceful_shutdown=1,
         timeout_keep_alive=60,
     )
-    return _Server(config)
+    return ApplicationServer(config)
 
 
 def run(settings: Settings) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from portal.cluster.simulated.errors import AlreadyExists, Expired, NotFound
 from portal.cluster.simulated.garbage import Owners, without_owner
 from portal.cluster.simulated.journal import Journal
+from portal.cluster.simulated.lifecycle import desired, grace, nothing_holds
 from portal.cluster.simulated.names import generate_name
 from portal.cluster.simulated.objects import BY_KIND, Key, Obj, copy, key_of, timestamp
 from portal.cluster.simulated.preconditions import check_preconditions, check_version
@@ -28,7 +29,6 @@ Keys = list[Key]
 FOREGROUND, ORPHAN, BACKGROUND = "Foreground", "Orphan", "Background"
 _FOREGROUND_FINALIZER = "foregroundDeletion"
 _KEPT_METADATA = ("uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds")
-_DEFAULT_GRACE_SECONDS = 30
 
 
 @dataclass(frozen=True)
@@ -136,6 +136,11 @@ class Store:
         self._subscribers.append(callback)
         return lambda: self._subscribers.remove(callback)
 
+    @property
+    def subscribers(self) -> int:
+        """How many follow the changes."""
+        return len(self._subscribers)
+
     # Writing
 
     def create(self, obj: Obj, *, uid: str | None = None) -> Obj:
@@ -175,7 +180,7 @@ class Store:
         new = self.merged(current, obj, status=status)
         if new == current:
             return copy(current)
-        if _nothing_holds(new):
+        if nothing_holds(new):
             return copy(self._drop(new))
         stored = self._put("MODIFIED", new, current)
         return copy(stored)
@@ -203,7 +208,7 @@ class Store:
             new.pop("status", None)
             if "status" in current:
                 new["status"] = current["status"]
-        if resource.generation and _desired(new) != _desired(current):
+        if resource.generation and desired(new) != desired(current):
             new_meta["generation"] = old.get("generation", 0) + 1
         return new
 
@@ -242,7 +247,7 @@ class Store:
         elif propagation == FOREGROUND and self._owners.of(current) and _FOREGROUND_FINALIZER not in finalizers:
             doomed["metadata"]["finalizers"] = [*finalizers, _FOREGROUND_FINALIZER]
         self._mark(doomed, grace_seconds)
-        if _nothing_holds(doomed) and (kind != "Namespace" or not self._contents(name)):
+        if nothing_holds(doomed) and (kind != "Namespace" or not self._contents(name)):
             return copy(self._drop(copy(current)))
         stored = current if doomed == current else self._put("MODIFIED", doomed, current)
         if kind == "Namespace":
@@ -294,15 +299,15 @@ class Store:
 
     def _mark(self, obj: Obj, grace_seconds: int | None) -> None:
         """Write the deletionTimestamp, which only ever moves nearer."""
-        meta, grace = obj["metadata"], _grace(obj, grace_seconds)
+        meta, seconds = obj["metadata"], grace(obj, grace_seconds)
         if obj["kind"] == "Namespace":
             obj["status"] = {**(obj.get("status") or {}), "phase": "Terminating"}
         if "deletionTimestamp" in meta:
-            if grace < (meta.get("deletionGracePeriodSeconds") or 0):
-                meta["deletionGracePeriodSeconds"] = grace
+            if seconds < (meta.get("deletionGracePeriodSeconds") or 0):
+                meta["deletionGracePeriodSeconds"] = seconds
             return
-        meta["deletionTimestamp"] = timestamp(self._clock() + timedelta(seconds=grace))
-        meta["deletionGracePeriodSeconds"] = grace
+        meta["deletionTimestamp"] = timestamp(self._clock() + timedelta(seconds=seconds))
+        meta["deletionGracePeriodSeconds"] = seconds
         if BY_KIND[obj["kind"]].generation:
             meta["generation"] = meta.get("generation", 0) + 1
         if obj["kind"] == "Namespace":
@@ -375,27 +380,5 @@ class Store:
     def _collect_namespace(self, name: str) -> None:
         """A namespace that is being deleted goes when its last object has gone."""
         namespace = self._find("Namespace", None, name) if name else None
-        if namespace is not None and _nothing_holds(namespace) and not self._contents(name):
+        if namespace is not None and nothing_holds(namespace) and not self._contents(name):
             self._drop(namespace)
-
-
-def _nothing_holds(obj: Obj) -> bool:
-    """Being deleted, with neither a finalizer nor a grace period left."""
-    meta = obj["metadata"]
-    return "deletionTimestamp" in meta and not meta.get("finalizers") and not meta.get("deletionGracePeriodSeconds")
-
-
-def _desired(obj: Obj) -> Obj:
-    """What `generation` counts changes of."""
-    return {field: value for field, value in obj.items() if field not in ("metadata", "status")}
-
-
-def _grace(obj: Obj, asked: int | None) -> int:
-    """Seconds a deletion waits: only pods that run somewhere and have not ended get any."""
-    spec = obj.get("spec") or {}
-    ended = (obj.get("status") or {}).get("phase") in ("Succeeded", "Failed")
-    if obj["kind"] != "Pod" or ended or not spec.get("nodeName"):
-        return 0
-    if asked is not None:
-        return max(asked, 0)
-    return int(spec.get("terminationGracePeriodSeconds", _DEFAULT_GRACE_SECONDS))

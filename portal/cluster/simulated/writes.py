@@ -10,7 +10,7 @@ from datetime import datetime
 from portal.cluster.simulated import apply as server_side
 from portal.cluster.simulated import defaults, validation
 from portal.cluster.simulated.apply import Manager
-from portal.cluster.simulated.errors import ApiError, BadRequest, Cause, Forbidden, Invalid, NotFound
+from portal.cluster.simulated.errors import ApiError, BadRequest, Cause, Forbidden, Invalid, NamespaceGoing, NotFound
 from portal.cluster.simulated.namespaces import furnish
 from portal.cluster.simulated.objects import BY_KIND, Obj, Resource, copy, timestamp
 from portal.cluster.simulated.preconditions import check_preconditions, check_version
@@ -125,6 +125,8 @@ class Writes:
         if deletion.dry_run:
             check_preconditions(current, deletion.uid, deletion.resource_version)
             return current, True
+        if kind == "Namespace" and "deletionTimestamp" in current["metadata"]:
+            raise NamespaceGoing(place.resource, name)
         # Left to itself, a batch Job deletes as its first version did: its pods stay.
         propagation = deletion.propagation or ("Orphan" if kind == "Job" else "Background")
         left = self._store.delete(
