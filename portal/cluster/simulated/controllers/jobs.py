@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from portal.cluster.simulated.controllers import conditions
+from portal.cluster.simulated.controllers.birth import RETRY_SECONDS, create_pod
 from portal.cluster.simulated.controllers.conditions import FALSE, TRUE, Condition
 from portal.cluster.simulated.controllers.indexes import index_of, indexes_text, is_indexed, parse_indexes, set_index
 from portal.cluster.simulated.controllers.podstate import is_ended, is_going, is_ready, phase
-from portal.cluster.simulated.controllers.templates import generated, long_label, pod_from
+from portal.cluster.simulated.controllers.templates import pod_from
 from portal.cluster.simulated.controllers.world import World
 from portal.cluster.simulated.objects import Obj, copy
 from portal.cluster.simulated.store import Change
@@ -168,7 +169,10 @@ class JobController:
             if due > self._world.now():
                 return due
         for index in self._free_indexes(job, status, pods)[:wanted] if is_indexed(job) else [None] * wanted:
-            pods.active.append(self._create(job, index))
+            created = self._create(job, index)
+            if created is None:
+                return self._world.due(self._world.now(), RETRY_SECONDS)
+            pods.active.append(created)
         return None
 
     @staticmethod
@@ -176,23 +180,14 @@ class JobController:
         taken = parse_indexes(status.get("completedIndexes", "")) | {index_of(pod) for pod in pods.active}
         return [index for index in range(_completions(job)) if index not in taken]
 
-    def _create(self, job: Obj, index: int | None) -> Obj:
+    def _create(self, job: Obj, index: int | None) -> Obj | None:
         name = job["metadata"]["name"]
         prefix = f"{name}-" if index is None else f"{name}-{index}-"
-        pod = pod_from(job["spec"]["template"], job, name=generated(prefix), generate_name=prefix)
+        pod = pod_from(job["spec"]["template"], job, prefix=prefix)
         pod["metadata"]["finalizers"] = [TRACKING]
         if index is not None:
             set_index(pod, name, index)
-        too_long = long_label(pod)
-        if too_long is not None:
-            message = (
-                f'Error creating: Pod "{pod["metadata"]["name"]}" is invalid: metadata.labels: {too_long}: too long'
-            )
-            self._world.event(job, "FailedCreate", message, kind="Warning", component=COMPONENT)
-            return pod
-        created = self._world.store.create(pod)
-        self._world.event(job, "SuccessfulCreate", f"Created pod: {created['metadata']['name']}", component=COMPONENT)
-        return created
+        return create_pod(self._world, job, pod, COMPONENT)
 
     def _deadline(self, job: Obj) -> datetime | None:
         seconds, uid = job["spec"].get("activeDeadlineSeconds"), job["metadata"]["uid"]

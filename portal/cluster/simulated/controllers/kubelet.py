@@ -231,9 +231,8 @@ class Kubelet:
 
         self._change(pod, write)
 
-    def _change(self, pod: Obj, write: Callable[[Obj], None]) -> None:
-        meta = pod["metadata"]
-        self._world.store.mutate("Pod", meta["namespace"], meta["name"], write, status=True)
+    def _change(self, pod: Obj, write: Callable[[Obj], object]) -> None:
+        self._world.change(pod, write, status=True)
 
     def _event(self, pod: Obj, reason: str, message: str, *, kind: str = "Normal") -> None:
         self._world.event(pod, reason, message, kind=kind, component=COMPONENT)

@@ -8,14 +8,23 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from portal.cluster.simulated.controllers.deployments import DeploymentController
 from portal.cluster.simulated.controllers.events import Recorder
 from portal.cluster.simulated.controllers.hardware import demo_nodes
 from portal.cluster.simulated.controllers.index import Index
 from portal.cluster.simulated.controllers.jobs import JobController
 from portal.cluster.simulated.controllers.kubelet import Kubelet
+from portal.cluster.simulated.controllers.kueue.admission import AdmissionController
+from portal.cluster.simulated.controllers.kueue.books import Books
+from portal.cluster.simulated.controllers.kueue.jobs import JobIntegration
+from portal.cluster.simulated.controllers.kueue.pods import GroupIntegration, PodIntegration
+from portal.cluster.simulated.controllers.kueue.queues import QueueController
+from portal.cluster.simulated.controllers.kueue.workloads import WorkloadController
 from portal.cluster.simulated.controllers.nodes import NodeController
+from portal.cluster.simulated.controllers.replicasets import ReplicaSetController
 from portal.cluster.simulated.controllers.scheduling import Scheduler
 from portal.cluster.simulated.controllers.settings import Settings
+from portal.cluster.simulated.controllers.statefulsets import StatefulSetController
 from portal.cluster.simulated.controllers.volumes import VolumeController
 from portal.cluster.simulated.controllers.world import World
 from portal.cluster.simulated.errors import ApiError
@@ -66,10 +75,25 @@ class Manager:
         self.world = World(store, logs, clock, Settings(store, speed), index, Recorder(store, clock))
         store.subscribe(index.follow)
         world = self.world
+        self.books = Books(world)
+        self.admission = AdmissionController(world, self.books)
+        self.workloads = WorkloadController(world, self.books, self.admission)
+        self._kueue: tuple[Controller, ...] = (
+            QueueController(world, self.books, self.admission),
+            JobIntegration(world, self.books),
+            PodIntegration(world, self.books),
+            GroupIntegration(world, self.books),
+            self.workloads,
+            self.admission,
+        )
         self._controllers: tuple[Controller, ...] = (
             NodeController(world),
             VolumeController(world),
             JobController(world),
+            StatefulSetController(world),
+            DeploymentController(world),
+            ReplicaSetController(world),
+            *self._kueue,
             Scheduler(world),
             Kubelet(world),
         )
@@ -90,6 +114,13 @@ class Manager:
                 meta = obj["metadata"]
                 change = Change(0, "ADDED", kind, meta.get("namespace") or "", meta["name"], obj, None)
                 self._hear(change)
+
+    def run_kueue(self, *, runs: bool) -> None:
+        """Stop Kueue, or start it: it reads everything anew then."""
+        self.world.settings.set_kueue(runs=runs)
+        if runs:
+            self.books.rebuild()
+            self.look_at_everything()
 
     def tick(self) -> float | None:
         """Do everything that is due. Returns the seconds until something else is, None when nothing waits for time."""
@@ -128,6 +159,8 @@ class Manager:
     def _reconcile(self, number: int, name: Name) -> datetime | None:
         """A broken object must not stop the cluster: it is looked at again a little later."""
         controller = self._controllers[number]
+        if controller in self._kueue and not self.world.settings.kueue_runs:
+            return None
         try:
             return controller.reconcile(*name)
         except (ApiError, KeyError, TypeError, ValueError, AttributeError):

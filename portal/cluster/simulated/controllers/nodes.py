@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime
 
 from portal.cluster.simulated.controllers import conditions, containers
@@ -110,7 +109,9 @@ class NodeController:
             pod = self._world.store.get("Pod", namespace, name)
             if pod is None or not is_ready(pod):
                 continue
-            self._change(pod, lambda stored: containers.say(stored["status"], "Ready", FALSE, "", "", at))
+            self._world.change(
+                pod, lambda stored: containers.say(stored["status"], "Ready", FALSE, "", "", at), status=True
+            )
             self._world.event(pod, "NodeNotReady", "Node is not ready", kind="Warning", component=COMPONENT)
 
     def _evict_intolerant(self, node: Obj) -> datetime | None:
@@ -141,7 +142,9 @@ class NodeController:
     def _evict(self, pod: Obj) -> None:
         at, meta = self._world.stamp(), pod["metadata"]
         why = ("DeletionByTaintManager", "Taint manager: deleting due to NoExecute taint")
-        self._change(pod, lambda stored: containers.say(stored["status"], "DisruptionTarget", TRUE, *why, at))
+        self._world.change(
+            pod, lambda stored: containers.say(stored["status"], "DisruptionTarget", TRUE, *why, at), status=True
+        )
         told = f"Marking for deletion Pod {meta['namespace']}/{meta['name']}"
         self._world.event(pod, "TaintManagerEviction", told, component="taint-eviction-controller")
         self._world.store.delete("Pod", meta["namespace"], meta["name"], uid=meta["uid"])
@@ -160,16 +163,8 @@ class NodeController:
             if pod is None:
                 continue
             if not is_ended(pod):
-                self._change(pod, write)
+                self._world.change(pod, write, status=True)
             self._world.store.remove("Pod", namespace, pod_name)
-
-    def _change(self, pod: Obj, write: Callable[[Obj], object]) -> None:
-        meta = pod["metadata"]
-
-        def apply(stored: Obj) -> None:
-            write(stored)
-
-        self._world.store.mutate("Pod", meta["namespace"], meta["name"], apply, status=True)
 
 
 def _ready_conditions() -> list[Condition]:

@@ -67,5 +67,14 @@ class World:
         meta = obj["metadata"]
         self.store.mutate(obj["kind"], meta.get("namespace"), meta["name"], write, status=True)
 
+    def change(self, obj: Obj, write: Callable[[Obj], object], *, status: bool = False) -> Obj | None:
+        """Read an object anew, let `write` change it, store it (or only its status). None when it is gone."""
+
+        def apply(stored: Obj) -> None:
+            write(stored)
+
+        meta = obj["metadata"]
+        return self.store.mutate(obj["kind"], meta.get("namespace"), meta["name"], apply, status=status)
+
     def event(self, obj: Obj, reason: str, message: str, *, kind: str = "Normal", component: str) -> None:
         self.events.record(obj, reason, message, kind=kind, component=component)

@@ -101,3 +101,58 @@ def job(name: str, *, env: dict[str, str] | None = None, gpus: int = 0, **spec: 
 def condition_list(obj: Obj) -> list[tuple[str, str, str]]:
     """(type, status, reason) of every condition, in order."""
     return [(one["type"], one["status"], one.get("reason", "")) for one in obj["status"].get("conditions", [])]
+
+
+QUEUED = {"kueue.x-k8s.io/queue-name": "main"}
+
+
+def kueue_object(kind: str, name: str, **fields: Any) -> Obj:
+    meta: Obj = {"name": name}
+    if "namespace" in fields:
+        meta["namespace"] = fields.pop("namespace")
+    return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind, "metadata": meta, **fields}
+
+
+def cluster_queue(name: str, gpus: int, *, cohort: str = "lab", **spec: Any) -> Obj:
+    quota = [{"name": "nvidia.com/gpu", "nominalQuota": str(gpus)}]
+    plenty = [{"name": "cpu", "nominalQuota": "100"}, {"name": "memory", "nominalQuota": "1000Gi"}]
+    groups = [
+        {"coveredResources": ["nvidia.com/gpu"], "flavors": [{"name": "h100", "resources": quota}]},
+        {"coveredResources": ["cpu", "memory"], "flavors": [{"name": "cpu", "resources": plenty}]},
+    ]
+    preemption = {"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"}
+    whole = {"cohortName": cohort, "resourceGroups": groups, "namespaceSelector": {}, "preemption": preemption, **spec}
+    return kueue_object("ClusterQueue", name, spec=whole)
+
+
+@pytest.fixture
+def lab(cluster: Cluster) -> Cluster:
+    """Two teams that lend to each other: team-a has two whole cards, team-b has one; priorities low and high."""
+    labels = {"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"}
+    cluster.store.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team-b"}})
+    cluster.store.create(kueue_object("ResourceFlavor", "h100", spec={"nodeLabels": labels}))
+    cluster.store.create(kueue_object("ResourceFlavor", "cpu", spec={}))
+    for name, value in (("low", 10), ("high", 1000)):
+        cluster.store.create(kueue_object("WorkloadPriorityClass", name, value=value))
+    for team, gpus in (("team-a", 2), ("team-b", 1)):
+        cluster.store.create(cluster_queue(team, gpus))
+        cluster.store.create(kueue_object("LocalQueue", "main", namespace=team, spec={"clusterQueue": team}))
+    cluster.manager.tick()
+    return cluster
+
+
+def workload_of(cluster: Cluster, owner: Obj) -> Obj:
+    """The Workload of an owner, found by its uid."""
+    namespace = owner["metadata"]["namespace"]
+    (found,) = cluster.store.list("Workload", namespace, {"kueue.x-k8s.io/job-uid": owner["metadata"]["uid"]})
+    return found
+
+
+def queued_job(name: str, gpus: int, *, namespace: str = NAMESPACE, priority: str = "", **spec: Any) -> Obj:
+    """A Job as it is after Kueue's webhook: suspended."""
+    labels = {**QUEUED, **spec.pop("labels", {})}
+    if priority:
+        labels["kueue.x-k8s.io/priority-class"] = priority
+    made = job(name, gpus=gpus, labels=labels, suspend=True, **spec)
+    made["metadata"]["namespace"] = namespace
+    return made
