@@ -1,0 +1,31 @@
+"""The one place that builds cluster gateways: from a cluster row's connection name and the settings of this process."""
+
+from __future__ import annotations
+
+import os
+from threading import Lock
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+from portal.cluster.kube import Connection, KubeGateway, Timeouts
+from portal.cluster.models import Cluster
+from portal.cluster.names import field_manager
+from portal.cluster.port import ClusterGateway
+
+_lock = Lock()
+_connections: dict[tuple[str, str], Connection] = {}
+os.register_at_fork(after_in_child=_connections.clear)  # sockets are not shared with a child
+
+
+def gateway(cluster: Cluster, *, timeouts: Timeouts | None = None) -> ClusterGateway:
+    """The door to this cluster; one client per process and connection. Raises ImproperlyConfigured where this process
+    has no such connection (web never has one)."""
+    target = settings.CLUSTER_CONNECTIONS.get(cluster.connection)
+    if not target:
+        raise ImproperlyConfigured(
+            f"TURNO_CLUSTER_CONNECTIONS of this process has no entry {cluster.connection!r} (cluster {cluster.name})"
+        )
+    with _lock:
+        connection = _connections.setdefault((cluster.connection, target), Connection(target))
+    return KubeGateway(connection, manager=field_manager(cluster.instance), timeouts=timeouts)

@@ -1,0 +1,78 @@
+"""The simulated cluster's API on a loopback port inside the test's process, with a hand on its store."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+
+import uvicorn
+
+from portal.cluster.simulated.logs import LogBook
+from portal.cluster.simulated.server import Cluster, Settings, listen
+from portal.cluster.simulated.store import Store
+from portal.kernel import clock
+
+Result = TypeVar("Result")
+
+
+class _Server(uvicorn.Server):
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+@dataclass
+class Loopback:
+    """`address` serves the API; `call` runs something on the server's own loop, where store and logs may be touched."""
+
+    address: str
+    store: Store
+    logs: LogBook
+    loop: asyncio.AbstractEventLoop
+
+    def call(self, work: Callable[[], Result]) -> Result:
+        async def run() -> Result:
+            return work()
+
+        return asyncio.run_coroutine_threadsafe(run(), self.loop).result(10)
+
+
+@contextmanager
+def simulated(*, controllers: bool = False, bookmark_every: float = 0.2) -> Iterator[Loopback]:
+    """A cluster that forgets everything at the end. With controllers, jobs run and Kueue admits."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="simulated-cluster", daemon=True)
+    thread.start()
+    sock = listen("127.0.0.1", 0)
+    cluster = Cluster(Settings(port=0, bookmark_every=bookmark_every))
+    config = uvicorn.Config(cluster.api, lifespan="off", log_config=None, access_log=False, timeout_graceful_shutdown=1)
+    server = _Server(config)
+    tasks = [asyncio.run_coroutine_threadsafe(server.serve([sock]), loop)]
+    if controllers:
+        tasks.append(asyncio.run_coroutine_threadsafe(cluster.run_controllers(), loop))
+    try:
+        deadline = clock.monotonic() + 10
+        while not server.started:
+            assert clock.monotonic() < deadline, "the simulated cluster did not start"
+            time.sleep(0.01)
+        yield Loopback(f"http://127.0.0.1:{sock.getsockname()[1]}", cluster.store, cluster.logs, loop)
+    finally:
+        server.force_exit = server.should_exit = True
+        tasks[0].result(10)
+        asyncio.run_coroutine_threadsafe(_end(), loop).result(10)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(5)
+        loop.close()
+
+
+async def _end() -> None:
+    """Cancels what still runs on the loop: open watches, the controllers."""
+    others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
