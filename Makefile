@@ -32,6 +32,7 @@ check: env-dev ## format, lint, types, imports, migrations, templates, translati
 format: env-dev ## put the code into its canonical form
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(BIN)/djade --target-version 5.2 $$(find templates -name '*.html') || true
 
 messages: env-test ## collect the sentences to translate, compile the catalogue
 	@$(BIN)/python -m deploy.messages update

@@ -4,6 +4,7 @@ Turno's rows are copies of the first workload and of its run, as a submit wrote 
 """
 
 import sys
+from typing import Any
 
 import django
 from django.apps import apps
@@ -30,7 +31,7 @@ def fill_bare(count: int) -> None:
 def fill_turno(count: int) -> None:
     workloads = apps.get_app_config("jobs").get_model("Workload")._default_manager
     runs = apps.get_app_config("jobs").get_model("Run")._default_manager
-    template = workloads.order_by("id")[0]
+    template: Any = workloads.order_by("id")[0]
     run = runs.get(workload=template, number=1)
     for first in range(workloads.filter(tenant=template.tenant_id).count(), count, BATCH):
         keys = [(ids.uuid7(), number) for number in range(first, min(first + BATCH, count))]

@@ -23,7 +23,7 @@ class Newest(CursorPagination):
 class Things(generics.ListCreateAPIView[Thing]):
     serializer_class = ThingSerializer
     pagination_class = Newest
-    queryset = Thing.objects.filter(team="data")
+    queryset = Thing._default_manager.filter(team="data")
 
 
 urlpatterns = [path("things/", Things.as_view())]
