@@ -80,9 +80,9 @@ class Manager:
         self.workloads = WorkloadController(world, self.books, self.admission)
         self._kueue: tuple[Controller, ...] = (
             QueueController(world, self.books, self.admission),
-            JobIntegration(world, self.books),
-            PodIntegration(world, self.books),
-            GroupIntegration(world, self.books),
+            JobIntegration(world, self.admission),
+            PodIntegration(world),
+            GroupIntegration(world, self.admission),
             self.workloads,
             self.admission,
         )

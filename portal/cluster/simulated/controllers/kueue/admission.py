@@ -8,7 +8,7 @@ from datetime import datetime
 from portal.admission import Admit, Decision, Evict, Pending
 from portal.admission.messages import QUEUE_STOPPED, preempted
 from portal.cluster.simulated.controllers.conditions import find
-from portal.cluster.simulated.controllers.kueue import ledger
+from portal.cluster.simulated.controllers.kueue import ledger, specs
 from portal.cluster.simulated.controllers.kueue.books import Books
 from portal.cluster.simulated.controllers.kueue.marks import JOB_UID
 from portal.cluster.simulated.controllers.world import World
@@ -77,6 +77,12 @@ class AdmissionController:
         self._event(obj, f"EvictedDueTo{decision.reason}", message)
         if decision.by is not None:
             self._event(obj, "Preempted", f"{message}; {self._priorities(obj, decision.by)}")
+
+    def give_back(self, obj: Obj) -> None:
+        """The evicted Workload's pods are gone: release its quota, in its status and in the engine."""
+        at, now = self._world.stamp(), self._world.now()
+        self._put(obj, lambda stored: ledger.release(stored, now, at))
+        self.write(self._books.engine.release(specs.key_of(obj), self._books.time()))
 
     def _message(self, obj: Obj, decision: Evict) -> str:
         if decision.preempted_reason is None or decision.by is None:

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from portal.cluster.simulated.controllers.conditions import find, is_true
 from portal.cluster.simulated.controllers.kueue import ledger, specs
-from portal.cluster.simulated.controllers.kueue.books import Books
+from portal.cluster.simulated.controllers.kueue.admission import AdmissionController
 from portal.cluster.simulated.controllers.kueue.create import create_workload, follow_priority_label, podset_of
 from portal.cluster.simulated.controllers.kueue.marks import (
     CLUSTER_QUEUE,
@@ -32,9 +32,9 @@ class JobIntegration:
 
     watches = ("Job", "Workload", "WorkloadPriorityClass")
 
-    def __init__(self, world: World, books: Books) -> None:
+    def __init__(self, world: World, admission: AdmissionController) -> None:
         self._world = world
-        self._books = books
+        self._admission = admission
 
     def keys_for(self, change: Change) -> list[tuple[str, str]]:
         if change.kind == "Job":
@@ -99,8 +99,8 @@ class JobIntegration:
         wanted = min(int(job["spec"].get("parallelism", 1)), int(job["spec"].get("completions", 1)))
         ready = status.get("ready", 0) + status.get("succeeded", 0) >= wanted and not job["spec"].get("suspend")
         told = find(workload.get("status") or {}, "PodsReady")
-        running = ledger.is_admitted(workload) and not (job["spec"].get("suspend") and not status.get("active"))
-        failing = not ready and told is not None and told["reason"] in ("Started", "WaitForRecovery") and running
+        was_ready = told is not None and told["reason"] in ("Started", "WaitForRecovery")
+        failing = not ready and was_ready and ledger.is_admitted(workload)
         self._world.change(
             workload, lambda stored: ledger.pods_ready(stored, ready=ready, failing=failing, at=at), status=True
         )
@@ -135,7 +135,7 @@ class JobIntegration:
             return
         if (job.get("status") or {}).get("active") or not is_true(job.get("status") or {}, "Suspended"):
             return
-        give_back(self._world, self._books, workload)
+        self._admission.give_back(workload)
 
     def _suspend(self, job: Obj, workload: Obj | None, message: str, *, event: str = "Suspended") -> None:
         original = None if workload is None else workload["spec"]["podSets"][0]
@@ -147,13 +147,6 @@ class JobIntegration:
 
         self._world.change(job, write)
         self._world.event(job, event, message, component=COMPONENT)
-
-
-def give_back(world: World, books: Books, workload: Obj) -> None:
-    """The evicted Workload's pods are gone: release its quota, in its status and in the engine."""
-    at, now = world.stamp(), world.now()
-    world.change(workload, lambda stored: ledger.release(stored, now, at), status=True)
-    books.engine.release(specs.key_of(workload), books.time())
 
 
 def flavor_placement(world: World, workload: Obj) -> tuple[dict[str, str], list[Obj]]:

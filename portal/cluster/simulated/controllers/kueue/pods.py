@@ -7,9 +7,9 @@ from datetime import datetime
 from portal.cluster.simulated.controllers import containers
 from portal.cluster.simulated.controllers.conditions import TRUE, find
 from portal.cluster.simulated.controllers.kueue import ledger
-from portal.cluster.simulated.controllers.kueue.books import Books
+from portal.cluster.simulated.controllers.kueue.admission import AdmissionController
 from portal.cluster.simulated.controllers.kueue.create import create_workload, follow_priority_label, podset_of
-from portal.cluster.simulated.controllers.kueue.jobs import flavor_placement, give_back
+from portal.cluster.simulated.controllers.kueue.jobs import flavor_placement
 from portal.cluster.simulated.controllers.kueue.marks import (
     CLUSTER_QUEUE,
     GROUP_NAME,
@@ -35,9 +35,8 @@ class PodIntegration:
 
     watches = ("Pod", "Workload")
 
-    def __init__(self, world: World, books: Books) -> None:
+    def __init__(self, world: World) -> None:
         self._world = world
-        self._books = books
 
     def keys_for(self, change: Change) -> list[tuple[str, str]]:
         if change.kind == "Pod":
@@ -76,9 +75,9 @@ class GroupIntegration:
 
     watches = ("StatefulSet", "Pod", "Workload")
 
-    def __init__(self, world: World, books: Books) -> None:
+    def __init__(self, world: World, admission: AdmissionController) -> None:
         self._world = world
-        self._books = books
+        self._admission = admission
 
     def keys_for(self, change: Change) -> list[tuple[str, str]]:
         if change.kind == "StatefulSet":
@@ -136,7 +135,7 @@ class GroupIntegration:
             if not is_going(pod):
                 _delete(self._world, pod, ledger.why_evicted(workload))
         if not running:
-            give_back(self._world, self._books, workload)
+            self._admission.give_back(workload)
 
 
 def _steer(world: World, workload: Obj, pods: list[Obj], *, count: int) -> None:
