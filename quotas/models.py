@@ -24,7 +24,7 @@ class Mode(models.TextChoices):
 class Synced(models.Model):
     """A row that becomes cluster objects, kept true by `quotas.reconcile`."""
 
-    applied = models.JSONField(default=dict, blank=True)  # "Kind/name" -> hash of the manifest last applied
+    applied = models.JSONField(default=dict, blank=True)  # "Kind/name" -> what `portal.cluster.applied` keeps
     problem = models.TextField(default="", blank=True)
     synced_at = models.DateTimeField(null=True, blank=True)
 
@@ -32,10 +32,19 @@ class Synced(models.Model):
         abstract = True
 
 
-class Flavor(Synced):
+class Removable(Synced):
+    """`deleting`: nobody can choose it any more; the row goes once the cluster confirms that its object is gone."""
+
+    deleting = models.BooleanField(default=False)
+
+    class Meta:
+        abstract = True
+
+
+class Flavor(Removable):
     """One way to get GPU on one cluster: a card model and a sharing mode (work kind `flavor`).
 
-    `resource` is the extended resource name ("" for mode none), `memory_mib` per unit, `max_per_node` units one node has.
+    `resource` is the extended resource name ("" for mode none), `memory_mib` is of one unit, `max_per_node` in units.
     """
 
     id = models.UUIDField(primary_key=True, default=ids.uuid7, editable=False)
@@ -50,6 +59,20 @@ class Flavor(Synced):
     tolerations = models.JSONField(default=list, blank=True)
     active = models.BooleanField(default=True)
 
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["cluster"], condition=models.Q(mode="none"), name="flavor_one_cpu_per_cluster"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(mode="none", resource="") | (~models.Q(mode="none") & ~models.Q(resource="")),
+                name="flavor_resource_unless_cpu",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
 
 class FlavorPrice(models.Model):
     """Price of one unit-hour from a day on; the ledger uses the price of the hour."""
@@ -63,7 +86,7 @@ class FlavorPrice(models.Model):
         constraints = [models.UniqueConstraint(fields=["flavor", "valid_from"], name="flavor_price_once_a_day")]
 
 
-class Cohort(Synced):
+class Cohort(Removable):
     """Tenants that lend to each other (work kind `cohort`)."""
 
     id = models.UUIDField(primary_key=True, default=ids.uuid7, editable=False)
@@ -75,11 +98,17 @@ class Cohort(Synced):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["cluster", "name"], name="cohort_once")]
 
+    def __str__(self) -> str:
+        return self.name
+
 
 class Queue(Synced):
-    """A tenant's ClusterQueue and LocalQueue on one cluster (work kind `queue`)."""
+    """A tenant's ClusterQueue and LocalQueue on one cluster (work kind `queue`).
 
-    id = models.UUIDField(primary_key=True, default=ids.uuid7, editable=False)
+    `id` is that of the tenant's space there, so that the room below can wake the queue without knowing it.
+    """
+
+    id = models.UUIDField(primary_key=True, editable=False)
     tenant = models.ForeignKey("tenants.Tenant", on_delete=models.PROTECT, related_name="+")
     cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="+")
     reclaim_within_cohort = models.CharField(max_length=16, default="Any")
@@ -106,11 +135,15 @@ class Quota(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["tenant", "cluster", "flavor", "resource"], name="quota_cell_once")
+            models.UniqueConstraint(fields=["tenant", "cluster", "flavor", "resource"], name="quota_cell_once"),
+            models.CheckConstraint(
+                condition=models.Q(lending_limit=None) | models.Q(lending_limit__lte=models.F("nominal")),
+                name="quota_lends_what_it_has",
+            ),
         ]
 
 
-class PriorityClass(Synced):
+class PriorityClass(Removable):
     """A priority that a request may name (work kind `priority`)."""
 
     id = models.UUIDField(primary_key=True, default=ids.uuid7, editable=False)
@@ -122,7 +155,15 @@ class PriorityClass(Synced):
     is_default = models.BooleanField(default=False)
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["cluster", "name"], name="priority_once")]
+        constraints = [
+            models.UniqueConstraint(fields=["cluster", "name"], name="priority_once"),
+            models.UniqueConstraint(
+                fields=["cluster"], condition=models.Q(is_default=True), name="priority_one_default_per_cluster"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class Image(models.Model):
@@ -140,6 +181,12 @@ class Image(models.Model):
     writable_paths = models.JSONField(default=list, blank=True)
     env = models.JSONField(default=dict, blank=True)
     active = models.BooleanField(default=True)
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=models.Q(uid__gt=0), name="image_never_runs_as_root")]
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class Allocation(models.Model):
@@ -170,7 +217,11 @@ class Allocation(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["kueue_uid", "flavor", "resource", "admitted_at"], name="allocation_once")
+            models.UniqueConstraint(fields=["kueue_uid", "flavor", "resource", "admitted_at"], name="allocation_once"),
+            models.CheckConstraint(
+                condition=models.Q(released_at=None) | models.Q(released_at__gte=models.F("admitted_at")),
+                name="allocation_ends_after_it_starts",
+            ),
         ]
         indexes = [
             models.Index(fields=["workload_id", "run"], name="allocation_of_run"),

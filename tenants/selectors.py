@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
@@ -157,6 +158,17 @@ def spaces(*, tenant_id: UUID | None = None, cluster_id: UUID | None = None) -> 
     return rows if cluster_id is None else rows.filter(cluster_id=cluster_id)
 
 
-def in_cohort(name: str) -> QuerySet[Tenant]:
-    """The teams whose quotas belong to the cohort of this name."""
-    return Tenant.objects.filter(cohort=name).order_by("slug")
+def ids_in_cohorts(names: Iterable[str]) -> list[UUID]:
+    """The teams whose quotas belong to one of the cohorts of these names."""
+    return list(Tenant.objects.filter(cohort__in=list(names)).values_list("pk", flat=True))
+
+
+def slugs(tenant_ids: Iterable[UUID]) -> dict[UUID, str]:
+    """Slug by id, of the given teams."""
+    return dict(Tenant.objects.filter(pk__in=list(tenant_ids)).values_list("pk", "slug"))
+
+
+def cluster_ids(tenant_ids: Iterable[UUID]) -> list[UUID]:
+    """The clusters on which any of the given teams has a space."""
+    rows = TenantSpace.objects.filter(tenant_id__in=list(tenant_ids))
+    return list(rows.values_list("cluster_id", flat=True).distinct())

@@ -1,0 +1,288 @@
+"""What may be used and what is held now. Figures come from the mirror and say as of when; None where it is unknown."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from django.db.models import OuterRef, QuerySet, Subquery
+
+from portal.cluster.models import MirrorObject, MirrorStream
+from portal.kernel import clock
+from portal.kernel.actors import Actor
+from quotas import arithmetic, manifests, observe
+from quotas.arithmetic import Share
+from quotas.models import Allocation, Cohort, Flavor, FlavorPrice, Image, Mode, PriorityClass, Queue, Quota
+from tenants import selectors as tenants
+from tenants.policies import is_administrator, not_found
+
+FRESH_SECONDS = 10
+
+
+@dataclass(frozen=True)
+class FlavorView:
+    """A flavor with what is free of it now. `price_hour` in the installation's currency, per unit."""
+
+    id: UUID
+    cluster_id: UUID
+    name: str
+    cluster: str
+    mode: str
+    card: str
+    resource: str
+    memory_mib: int
+    max_per_node: int
+    price_hour: Decimal | None
+    capacity: int | None
+    free: int | None
+    as_of: datetime | None
+
+
+def flavors(actor: Actor) -> list[FlavorView]:
+    """The flavors of the clusters on which the actor's teams have a space (all for an administrator), by name."""
+    rows = _visible_flavors(actor)
+    seen = {cluster_id: _Seen.of(cluster_id) for cluster_id in {row.cluster_id for row in rows}}
+    return [_view(row, seen[row.cluster_id]) for row in rows]
+
+
+def flavor_view(actor: Actor, name: str) -> FlavorView:
+    """One of `flavors`; NotFound otherwise."""
+    row = _visible_flavors(actor).filter(name=name).first()
+    if row is None:
+        raise not_found()
+    return _view(row, _Seen.of(row.cluster_id))
+
+
+def flavor(name: str) -> Flavor | None:
+    """The flavor that a request names, with its cluster; None when there is none to choose."""
+    return live_flavors().filter(name=name).first()
+
+
+def live_flavors() -> QuerySet[Flavor]:
+    """What can be chosen, with `cluster` loaded, by name."""
+    return Flavor.objects.filter(active=True, deleting=False).select_related("cluster").order_by("name")
+
+
+def flavor_of(cluster_id: UUID, resource_flavor: str) -> Flavor | None:
+    """The flavor of a ResourceFlavor's name, as Kueue's assignments give it."""
+    rows = Flavor.objects.filter(cluster_id=cluster_id).select_related("cluster")
+    return next((row for row in rows if kueue_name(row) == resource_flavor), None)
+
+
+def kueue_name(row: Flavor) -> str:
+    """The ResourceFlavor's name of a flavor whose cluster is loaded."""
+    return manifests.flavor_name(row.cluster.prefix, row.name, row.mode)
+
+
+def images(kind: str | None = None) -> list[Image]:
+    """The catalogue, by name; for one kind of workload where `kind` is given."""
+    rows = Image.objects.filter(active=True).order_by("name")
+    return [row for row in rows if kind is None or kind in row.kinds]
+
+
+def image(name: str) -> Image:
+    """NotFound for a name that is not in the catalogue."""
+    row = Image.objects.filter(name=name, active=True).first()
+    if row is None:
+        raise not_found()
+    return row
+
+
+def priorities(cluster_id: UUID) -> list[PriorityClass]:
+    """What a request may name on this cluster, highest first."""
+    return list(PriorityClass.objects.filter(cluster_id=cluster_id, deleting=False).order_by("-value", "name"))
+
+
+def priority_choices() -> list[PriorityClass]:
+    """Every name once, highest first: for a form that does not know the cluster yet."""
+    rows = PriorityClass.objects.filter(deleting=False).order_by("-value", "name")
+    return list({row.name: row for row in rows}.values())
+
+
+def queue_of(tenant_id: UUID, cluster_id: UUID) -> Queue | None:
+    """The team's queue there; None before the first pass has made it."""
+    return Queue.objects.filter(tenant_id=tenant_id, cluster_id=cluster_id).first()
+
+
+def shows_teams(cluster_id: UUID, cohort: str) -> bool:
+    """Whether teams of this cohort see each other's names (never people, names of work or ids)."""
+    return Cohort.objects.filter(cluster_id=cluster_id, name=cohort, show_teams=True).exists()
+
+
+def cohort_tenant_ids(tenant_id: UUID, cluster_id: UUID) -> list[UUID]:
+    """All teams whose quotas hang together with this one's, itself included."""
+    team = tenants.by_id(tenant_id)
+    if not team.cohort:
+        return [tenant_id]
+    names = arithmetic.tree_of(team.cohort, _parents(cluster_id))
+    return tenants.ids_in_cohorts(names)
+
+
+def maximum(tenant_id: UUID, of: Flavor) -> int:
+    """Units of the flavor that the team could hold were everybody else idle; asking for more can never run."""
+    return maxima(tenant_id, [of])[of.pk]
+
+
+def maxima(tenant_id: UUID, of: Iterable[Flavor]) -> dict[UUID, int]:
+    """`maximum` of several flavors by their id, with a number of queries that does not grow with them."""
+    wanted = list(of)
+    shares = {cluster_id: _shares(tenant_id, cluster_id) for cluster_id in {row.cluster_id for row in wanted}}
+    in_cohort = bool(tenants.by_id(tenant_id).cohort)
+    found = {}
+    for row in wanted:
+        cells = shares[row.cluster_id].get((row.pk, row.resource), {})
+        own = cells.get(tenant_id)
+        others = [share for owner, share in cells.items() if owner != tenant_id]
+        found[row.pk] = 0 if own is None else arithmetic.maximum(own, others, in_cohort=in_cohort)
+    return found
+
+
+def tenant_quota(actor: Actor, slug: str) -> list[dict[str, Any]]:
+    """One row per GPU flavor of every cluster the team has a space on: what it owns, holds, borrows and lends.
+
+    A flavor without quota is there with 0. `held` and what follows from it are None until the mirror has synced.
+    """
+    team = tenants.tenant(actor, slug)
+    rows = []
+    for space in tenants.spaces(tenant_id=team.pk):
+        own_flavors = live_flavors().filter(cluster_id=space.cluster_id).exclude(mode=Mode.NONE)
+        seen = _Seen.of(space.cluster_id)
+        shares = _shares(team.pk, space.cluster_id)
+        slugs = tenants.slugs({owner for cells in shares.values() for owner in cells} | {team.pk})
+        for row in own_flavors:
+            cells = shares.get((row.pk, row.resource), {})
+            figures = _figures(team.pk, row, cells, seen, slugs)
+            rows.append({"cluster": space.cluster.name, "flavor": row.name, "resource": row.resource, **figures})
+    return rows
+
+
+def quotas_of(tenant_id: UUID, cluster_id: UUID) -> QuerySet[Quota]:
+    """The team's cells on one cluster, with `flavor` loaded."""
+    rows = Quota.objects.filter(tenant_id=tenant_id, cluster_id=cluster_id, flavor__deleting=False)
+    return rows.select_related("flavor").order_by("flavor__name", "resource")
+
+
+def allocations(workload_id: UUID, run: int | None = None) -> QuerySet[Allocation]:
+    """When a workload (or one run of it) held quota, oldest first."""
+    rows = Allocation.objects.filter(workload_id=workload_id).order_by("admitted_at", "flavor", "resource")
+    return rows if run is None else rows.filter(run=run)
+
+
+def freshness() -> str:
+    """Changes whenever the clusters' figures are ten seconds newer: pages compare it instead of rendering again."""
+    newest = MirrorStream.objects.order_by("-synced_at").exclude(synced_at=None).values_list("synced_at", flat=True)
+    latest = newest.first()
+    return "" if latest is None else str(int(latest.timestamp()) // FRESH_SECONDS)
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What the mirror says of one cluster: nodes, and units held by (queue, flavor, resource). None: not synced yet."""
+
+    nodes: list[dict[str, Any]] | None
+    held: Counter[tuple[str, str, str]] | None
+    as_of: datetime | None
+
+    @classmethod
+    def of(cls, cluster_id: UUID) -> _Seen:
+        streams = MirrorStream.objects.filter(cluster_id=cluster_id, kind__in=["Node", "Workload"])
+        synced: dict[str, datetime | None] = dict(streams.values_list("kind", "synced_at"))
+        objects = MirrorObject.objects.filter(cluster_id=cluster_id)
+        nodes = list(objects.filter(kind="Node").values_list("data", flat=True)) if synced.get("Node") else None
+        held: Counter[tuple[str, str, str]] | None = None
+        if synced.get("Workload"):
+            held = Counter()
+            admitted = objects.filter(kind="Workload", data__status__admission__isnull=False)
+            for data in admitted.values_list("data", flat=True):
+                for cell in observe.held(data):
+                    held[cell.queue, cell.flavor, cell.resource] += cell.units
+        known = [at for at in (synced.get("Node"), synced.get("Workload")) if at is not None]
+        return cls(nodes, held, min(known) if len(known) == 2 else None)
+
+    def holds(self, queue: str, row: Flavor) -> int:
+        return self.held[queue, kueue_name(row), row.resource] if self.held is not None else 0
+
+    def free(self, row: Flavor, capacity: int) -> int | None:
+        if self.held is None:
+            return None
+        of = kueue_name(row), row.resource
+        return max(0, capacity - sum(units for (_queue, *cell), units in self.held.items() if tuple(cell) == of))
+
+
+def _visible_flavors(actor: Actor) -> QuerySet[Flavor]:
+    rows = live_flavors()
+    if not is_administrator(actor):
+        clusters = tenants.cluster_ids(tenants.tenant_ids(actor))
+        rows = rows.filter(cluster_id__in=clusters)
+    return rows.annotate(price_hour=_price_today())
+
+
+def _price_today() -> Subquery:
+    dated = FlavorPrice.objects.filter(flavor=OuterRef("pk"), valid_from__lte=clock.now().date())
+    return Subquery(dated.order_by("-valid_from").values("price_hour")[:1])
+
+
+def _view(row: Flavor, seen: _Seen) -> FlavorView:
+    capacity = free = None
+    if row.mode != Mode.NONE and seen.nodes is not None:
+        capacity = observe.capacity(seen.nodes, resource=row.resource, labels=row.node_labels)
+        free = seen.free(row, capacity)
+    return FlavorView(
+        id=row.pk,
+        cluster_id=row.cluster_id,
+        name=row.name,
+        cluster=row.cluster.name,
+        mode=row.mode,
+        card=row.card,
+        resource=row.resource,
+        memory_mib=row.memory_mib,
+        max_per_node=row.max_per_node,
+        price_hour=getattr(row, "price_hour", None),
+        capacity=capacity,
+        free=free,
+        as_of=seen.as_of,
+    )
+
+
+def _figures(
+    tenant_id: UUID, row: Flavor, cells: Mapping[UUID, Share], seen: _Seen, slugs: Mapping[UUID, str]
+) -> dict[str, Any]:
+    own = cells.get(tenant_id, Share(0, borrowing_limit=0))
+    figures: dict[str, Any] = {
+        "nominal": own.nominal,
+        "borrowing_limit": own.borrowing_limit,
+        "lending_limit": own.lending_limit,
+        "held": None,
+        "borrowed": None,
+        "lent": None,
+        "as_of": seen.as_of,
+    }
+    if seen.held is not None:
+        pairs = {
+            slugs[owner]: (share, seen.holds(manifests.cluster_queue_name(row.cluster.prefix, slugs[owner]), row))
+            for owner, share in {tenant_id: own, **cells}.items()
+        }
+        held = pairs[slugs[tenant_id]][1]
+        lent = arithmetic.lent(pairs)[slugs[tenant_id]]
+        figures |= {"held": held, "borrowed": max(0, held - own.nominal), "lent": lent}
+    return figures
+
+
+def _shares(tenant_id: UUID, cluster_id: UUID) -> Mapping[tuple[UUID, str], dict[UUID, Share]]:
+    """(flavor, resource) -> owner -> share, of all teams in the tree of this team's cohort."""
+    found: dict[tuple[UUID, str], dict[UUID, Share]] = defaultdict(dict)
+    owners = cohort_tenant_ids(tenant_id, cluster_id)
+    for cell in Quota.objects.filter(cluster_id=cluster_id, tenant_id__in=owners):
+        share = Share(cell.nominal, cell.borrowing_limit, cell.lending_limit)
+        found[cell.flavor_id, cell.resource][cell.tenant_id] = share
+    return found
+
+
+def _parents(cluster_id: UUID) -> dict[str, str | None]:
+    rows = Cohort.objects.filter(cluster_id=cluster_id, deleting=False)
+    return dict(rows.values_list("name", "parent__name"))
