@@ -16,6 +16,7 @@ from datetime import timedelta
 from functools import partial
 from uuid import UUID
 
+import structlog
 from django.db import IntegrityError
 from django.db import transaction as django_transaction
 from django.db.models import Count, F, Q, QuerySet
@@ -122,18 +123,20 @@ def run(kind: str, object_id: UUID, one_pass: Callable[[Lease], float | None]) -
     reason after `PARK_AFTER` attempts.
     """
     ran = False
+    structlog.contextvars.clear_contextvars()
+    structlog.contextvars.bind_contextvars(work_kind=kind, object_id=str(object_id))
     while (lease := acquire(kind, object_id)) is not None:
         ran = True
         try:
             again = one_pass(lease)
         except LeaseLost:
-            log.info("lease lost", extra={"work_kind": kind, "object_id": str(object_id)})
+            log.info("lease lost")
             return True
         except Retry as retry:
             _release(lease, again=retry.after, failed=str(retry), parkable=False)
             return True
         except Exception as error:
-            log.exception("pass failed", extra={"work_kind": kind, "object_id": str(object_id)})
+            log.exception("pass failed")
             _release(lease, again=None, failed=f"{type(error).__name__}: {error}"[:500], parkable=True)
             return True
         if not _release(lease, again=again, failed="", parkable=False):
