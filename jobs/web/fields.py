@@ -40,7 +40,7 @@ class FormFault(Exception):
 
 @dataclass(frozen=True)
 class Field:
-    """One field. `widget` names the template piece; `more` puts it in the folded part of the form."""
+    """One field. `widget` names the template piece; `more` folds it away; `short` ones share a line."""
 
     name: str
     label: Text
@@ -48,6 +48,7 @@ class Field:
     widget: str = "text"
     required: bool = False
     more: bool = False
+    short: bool = False
     initial: str = ""
     choices: tuple[tuple[str, Text], ...] = ()
     example: str = ""

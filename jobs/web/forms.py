@@ -40,9 +40,17 @@ SIZE = (
         "number",
         required=True,
         initial="1",
+        short=True,
     ),
-    Field("cpu", _("CPU"), _("Cores: 4, or 500m for half a core."), required=True, initial="4"),
-    Field("memory", _("Memory"), _("For example 16Gi. Gi is 1024³ bytes, G is 1000³."), required=True, initial="16Gi"),
+    Field("cpu", _("CPU"), _("Cores: 4, or 500m for half a core."), required=True, initial="4", short=True),
+    Field(
+        "memory",
+        _("Memory"),
+        _("For example 16Gi. Gi is 1024³ bytes, G is 1000³."),
+        required=True,
+        initial="16Gi",
+        short=True,
+    ),
 )
 ENV = Field(
     "env",
@@ -146,7 +154,14 @@ TRAINING = Form(
             initial="job",
             choices=(("job", _("One pod")), ("indexed", _("Several nodes that know each other"))),
         ),
-        Field("nodes", _("Nodes"), _("Pods that start together, each with the GPUs above."), "number", initial="1"),
+        Field(
+            "nodes",
+            _("Nodes"),
+            _("Pods that start together, each with the GPUs above."),
+            "number",
+            initial="1",
+            short=True,
+        ),
         IMAGE,
         Field(
             "command",

@@ -133,9 +133,10 @@ def _faults(refusal: Invalid | Conflict | Denied | fields.FormFault) -> tuple[Fi
 
 
 def _page(request: HttpRequest, sheet: Sheet) -> HttpResponse:
-    images = list(quotas.images(kind=sheet.form.kind))
+    images = quotas.images(kind=sheet.form.kind)
+    usable = {flavor.name for team in sheet.teams for flavor in quotas.usable_flavors(team.pk)}
     options = {
-        "flavor": list(quotas.flavors(sheet.actor)),
+        "flavor": [flavor for flavor in quotas.flavors(sheet.actor) if flavor.name in usable],
         "image": images,
         "priority": quotas.priority_choices(),
     }

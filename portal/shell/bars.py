@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Bar:
-    """One flavor and resource. `own` + `borrowed` = `held`; the bar is `scale` units wide."""
+    """One flavor and resource. `own` + `borrowed` = `held`; the bar is `scale` units wide. `known`: the cluster told."""
 
     flavor: str
     resource: str
@@ -17,6 +17,7 @@ class Bar:
     held: int
     borrowed: int
     lent: int
+    known: bool
 
     @property
     def own(self) -> int:
@@ -48,6 +49,7 @@ def of_team(slug: str, name: str, rows: Sequence[Mapping[str, Any]], *, link: bo
             row["held"] or 0,
             row["borrowed"] or 0,
             row["lent"] or 0,
+            row["held"] is not None,
         )
         for row in rows
     )

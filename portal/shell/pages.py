@@ -11,7 +11,7 @@ from django.utils import translation
 from django.views.decorators.http import require_POST, require_safe
 
 from jobs import selectors as jobs
-from portal.kernel import clock, feed
+from portal.kernel import feed
 from portal.kernel.actors import Person
 from portal.shell import bars
 from portal.shell.preferences import THEME_COOKIE, THEMES, remember
@@ -41,9 +41,9 @@ def home_live(request: HttpRequest) -> HttpResponse:
 
 
 def home_version(actor: Person) -> str:
-    """Changes with every entry of the teams' feeds, and every ten seconds for ages and what the cluster has free."""
+    """Changes with every entry of the teams' feeds, and with the figures of the clusters."""
     seqs = feed.last_seqs([feed.tenant_scope(tenant_id) for tenant_id in tenants.tenant_ids(actor)])
-    return f"{sum(seqs.values())}.{int(clock.now().timestamp()) // 10}"
+    return f"{sum(seqs.values())}.{quotas.freshness()}"
 
 
 def home_context(request: HttpRequest, actor: Person) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from urllib.parse import urlencode
@@ -11,17 +12,17 @@ from django.templatetags.static import static
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.formats import date_format
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
+from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import pgettext_lazy
 
 from portal.kernel import clock
 
 register = template.Library()
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
+STAMP = re.compile(r"(\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d))")
 
 STATES = {
     "submitted": _("Submitted"),
@@ -55,7 +56,9 @@ MODES = {
 def icon(name: str) -> SafeString:
     """One shape of `static/icons.svg`; always beside words, so readers skip it."""
     return format_html(
-        '<svg class="icon" aria-hidden="true" focusable="false"><use href="{}#{}"></use></svg>', static("icons.svg"), name
+        '<svg class="icon" aria-hidden="true" focusable="false"><use href="{}#{}"></use></svg>',
+        static("icons.svg"),
+        name,
     )
 
 
@@ -112,6 +115,13 @@ def moment(value: datetime | str | None) -> SafeString | str:
 
 
 @register.filter
+def local_times(text: str) -> SafeString:
+    """Time stamps inside a sentence, as everywhere on pages: in the reader's zone, with its name."""
+    parts = STAMP.split(text)
+    return format_html_join("", "{}", ((moment(part) if place % 2 else part,) for place, part in enumerate(parts)))
+
+
+@register.filter
 def stamp(value: datetime) -> str:
     """RFC 3339 in UTC with Z, whole seconds: for attributes and machines."""
     return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -129,7 +139,9 @@ def span(seconds: float | None) -> str:
         return gettext("%(n)d min") % {"n": left // MINUTE}
     if left < DAY:
         hours, minutes = left // HOUR, left % HOUR // MINUTE
-        return gettext("%(h)d h %(m)d min") % {"h": hours, "m": minutes} if minutes else gettext("%(h)d h") % {"h": hours}
+        return (
+            gettext("%(h)d h %(m)d min") % {"h": hours, "m": minutes} if minutes else gettext("%(h)d h") % {"h": hours}
+        )
     days, hours = left // DAY, left % DAY // HOUR
     return gettext("%(d)d d %(h)d h") % {"d": days, "h": hours} if hours else gettext("%(d)d d") % {"d": days}
 
