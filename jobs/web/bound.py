@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from jobs.web.fields import OTHER_IMAGE, UNITS, Field, Posted, Text
+from django.http import QueryDict
+
+from jobs.web.fields import OTHER_IMAGE, UNITS, Field, Text
 from portal.kernel.errors import FieldError
+
+CHOICES_OF_UNITS = tuple((str(seconds), word) for seconds, word in UNITS)
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,7 @@ class Bound:
     other: str = ""
     rows: tuple[Row, ...] = ()
     options: Sequence[Any] = ()
-    units: Sequence[tuple[str, Text]] = field(default=tuple((str(seconds), word) for seconds, word in UNITS))
+    units: Sequence[tuple[str, Text]] = CHOICES_OF_UNITS
 
     @property
     def name(self) -> str:
@@ -52,13 +56,16 @@ class Problem:
 
 
 def bind(
-    fields: Sequence[Field], posted: Posted | None, errors: Sequence[FieldError], options: Mapping[str, Sequence[Any]]
+    fields: Sequence[Field],
+    posted: QueryDict | None,
+    errors: Sequence[FieldError],
+    options: Mapping[str, Sequence[Any]],
 ) -> list[Bound]:
     """Every field with its content; `errors` are placed by the first part of their dotted field."""
     return [_bind(one, posted, errors, options.get(one.name, ())) for one in fields]
 
 
-def _bind(one: Field, posted: Posted | None, errors: Sequence[FieldError], options: Sequence[Any]) -> Bound:
+def _bind(one: Field, posted: QueryDict | None, errors: Sequence[FieldError], options: Sequence[Any]) -> Bound:
     mine = [error for error in errors if error.field.partition(".")[0] == one.name]
     rows = _rows(one, posted, mine) if one.widget == "rows" else ()
     shown = {row.error for row in rows}
@@ -83,7 +90,7 @@ def _first(one: Field, options: Sequence[Any]) -> str:
     return one.initial
 
 
-def _rows(one: Field, posted: Posted | None, errors: Sequence[FieldError]) -> tuple[Row, ...]:
+def _rows(one: Field, posted: QueryDict | None, errors: Sequence[FieldError]) -> tuple[Row, ...]:
     names = posted.getlist(f"{one.name}_name") if posted else []
     values = posted.getlist(f"{one.name}_value") if posted else []
     found, seen = [], dict[str, int]()
@@ -114,7 +121,7 @@ def _problem(one: Field | None, error: FieldError) -> Problem:
     return Problem(name, anchor, f"{one.label} {rest}" if rest else one.label, str(error.message))
 
 
-def typed(one: Field, posted: Posted) -> bool:
+def typed(one: Field, posted: QueryDict) -> bool:
     """Whether anything stands in the field: a check does not complain about what is not yet reached."""
     if one.widget == "rows":
         return any(posted.getlist(f"{one.name}_name"))

@@ -11,22 +11,14 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
+from django.http import QueryDict
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 Text = str | Promise
 UNITS: tuple[tuple[int, Text], ...] = ((60, _("minutes")), (3600, _("hours")), (86400, _("days")))
 NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d{1,3})?")
-
-
-class Posted(Protocol):
-    """What is read of a POST."""
-
-    def get(self, key: str, default: str = ..., /) -> str | None: ...
-
-    def getlist(self, key: str, /) -> list[str]: ...
 
 
 class FormFault(Exception):
@@ -93,7 +85,7 @@ def rows(name: str, names: Sequence[str], values: Sequence[str]) -> dict[str, st
     return found
 
 
-def read(one: Field, posted: Posted) -> object | None:
+def read(one: Field, posted: QueryDict) -> object | None:
     """The JSON value of one field, or None where nothing was typed."""
     if one.widget == "rows":
         return rows(one.name, posted.getlist(f"{one.name}_name"), posted.getlist(f"{one.name}_value")) or None
@@ -117,7 +109,7 @@ def read(one: Field, posted: Posted) -> object | None:
 OTHER_IMAGE = "other"
 
 
-def body(fields: Sequence[Field], posted: Posted) -> dict[str, object]:
+def body(fields: Sequence[Field], posted: QueryDict) -> dict[str, object]:
     """The request that the form stands for, as a client would send it. Raises FormFault."""
     values = {one.name: read(one, posted) for one in fields}
     return {name: value for name, value in values.items() if value is not None}

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from django.conf import settings
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
@@ -37,7 +37,7 @@ class Sheet:
     form: Form
     teams: Sequence[Tenant]
     key: str
-    posted: Any = None
+    posted: QueryDict | None = None
     errors: tuple[FieldError, ...] = field(default=())
 
     @property
@@ -100,7 +100,7 @@ def _sheet(request: HttpRequest, kind: str) -> Sheet:
 
 
 def _body(sheet: Sheet) -> dict[str, object]:
-    return {"tenant": sheet.chosen, **fields.body(sheet.form.fields, sheet.posted)}
+    return {"tenant": sheet.chosen, **fields.body(sheet.form.fields, sheet.posted or QueryDict())}
 
 
 def _submit(request: HttpRequest, sheet: Sheet) -> str:
@@ -135,7 +135,7 @@ def _faults(refusal: Invalid | Conflict | Denied | fields.FormFault) -> tuple[Fi
 def _page(request: HttpRequest, sheet: Sheet) -> HttpResponse:
     images = quotas.images(kind=sheet.form.kind)
     usable = {flavor.name for team in sheet.teams for flavor in quotas.usable_flavors(team.pk)}
-    options = {
+    options: dict[str, Sequence[Any]] = {
         "flavor": [flavor for flavor in quotas.flavors(sheet.actor) if flavor.name in usable],
         "image": images,
         "priority": quotas.priority_choices(),

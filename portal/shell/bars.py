@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Bar:
-    """One flavor and resource. `own` + `borrowed` = `held`; the bar is `scale` units wide. `known`: the cluster told."""
+    """One flavor and resource. `own` + `borrowed` = `held`; the bar is `scale` wide. `known`: the cluster told."""
 
     flavor: str
     resource: str

@@ -6,12 +6,11 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, tzinfo
 from zoneinfo import ZoneInfo, available_timezones
 
-from asgiref.sync import iscoroutinefunction
+from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils import timezone
-from django.utils.decorators import sync_and_async_middleware
 
 from portal.kernel.actors import Person
 
@@ -36,25 +35,20 @@ def zone_of(request: HttpRequest) -> tzinfo:
     return UTC
 
 
-@sync_and_async_middleware
-def preferences(
-    get_response: Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]],
-) -> Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]:
+class ZoneMiddleware:
     """The reader's zone, once the actor is known. Async-capable, so that a long poll holds no thread."""
-    if iscoroutinefunction(get_response):
 
-        async def asynchronous(request: HttpRequest) -> HttpResponseBase:
-            timezone.activate(zone_of(request))
-            answer = get_response(request)
-            return await answer if isinstance(answer, Awaitable) else answer
+    async_capable = True
+    sync_capable = True
 
-        return asynchronous
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]) -> None:
+        self.get_response = get_response
+        if iscoroutinefunction(get_response):
+            markcoroutinefunction(self)
 
-    def synchronous(request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
+    def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
         timezone.activate(zone_of(request))
-        return get_response(request)
-
-    return synchronous
+        return self.get_response(request)
 
 
 def remember(response: HttpResponse, name: str, value: str) -> None:
