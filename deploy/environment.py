@@ -41,13 +41,16 @@ def is_ready(level):
 
 
 def works():
-    """False after the checkout was moved or the system's Python was replaced."""
+    """False after the checkout was moved (scripts name the old place) or the system's Python was replaced."""
     python = VENV / "bin" / "python"
     if not python.exists():
         return False
-    question = "import sys; print('{}.{}'.format(*sys.version_info[:2]), sys.prefix)"
+    made = [line for line in (VENV / "pyvenv.cfg").read_text().splitlines() if line.startswith("command = ")]
+    if made and not made[0].endswith(" " + str(VENV)):
+        return False
+    question = "import sys; print('{}.{}'.format(*sys.version_info[:2]))"
     answer = subprocess.run([str(python), "-c", question], capture_output=True, text=True, check=False)
-    return answer.stdout.split() == ["{}.{}".format(*sys.version_info[:2]), str(VENV)]
+    return answer.stdout.split() == ["{}.{}".format(*sys.version_info[:2])]
 
 
 def create():
