@@ -1,4 +1,4 @@
-"""Small rules of an object's life: what counts as a change of what is wanted, and what holds an object being deleted."""
+"""Small rules of an object's life: what counts as a change of what is wanted, and what holds one being deleted."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from portal.cluster.simulated.objects import Obj
 Predicate = Callable[[Obj], bool]
 
 _TOKEN = re.compile(r"\s*(==|!=|=|!|\(|\)|,|[^\s=!(),]+)")
+_IDENTIFIER = re.compile(r"[A-Za-z0-9._/-]+")
 _OPERATORS = ("=", "==", "!=", "in", "notin")
 _FIELDS = {
     "": ("metadata.name", "metadata.namespace"),
@@ -105,7 +106,7 @@ def _values(tokens: list[str], position: int) -> tuple[set[str], int]:
 
 def _identifier(tokens: list[str], position: int, expected: str) -> str:
     token = _token(tokens, position)
-    if not token or token in ("=", "==", "!=", "!", "(", ")", ","):
+    if not _IDENTIFIER.fullmatch(token):
         raise BadRequest(f"found '{token}', expected: {expected}")
     return token
 

@@ -47,12 +47,14 @@ def watch_options(query: Mapping[str, str], bookmark_every: float) -> WatchOptio
 
 
 class Watch:
-    """Follows the store from its construction on, so that nothing is missed before the stream is read."""
+    """Follows the store from its construction on, so that nothing is missed before the stream is read. backlog: how
+    many changes may wait for a slow reader before it is cut off."""
 
-    def __init__(self, store: Store, wanted: Selection, options: WatchOptions) -> None:
+    def __init__(self, store: Store, wanted: Selection, options: WatchOptions, *, backlog: int = _BACKLOG) -> None:
         self._store = store
         self._wanted = wanted
         self._options = options
+        self._backlog = backlog
         self._pending: deque[Change] = deque()
         self._news = asyncio.Event()
         self._overrun = False
@@ -77,7 +79,7 @@ class Watch:
         if change.kind != self._wanted.resource.kind or change.rv <= self._seen:
             return
         self._pending.append(change)
-        self._overrun = self._overrun or len(self._pending) > _BACKLOG
+        self._overrun = self._overrun or len(self._pending) > self._backlog
         self._news.set()
 
     def close(self) -> None:
