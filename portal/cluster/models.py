@@ -68,6 +68,7 @@ class MirrorObject(models.Model):
     owner_uid = models.CharField(max_length=64, default="", blank=True)
     job_uid = models.CharField(max_length=64, default="", blank=True)
     content_hash = models.CharField(max_length=64, default="", blank=True)
+    state = models.CharField(max_length=16, default="", blank=True)  # Kueue Workloads: pending, reserved, …
     data = models.JSONField(default=dict)
     seen_at = models.DateTimeField()
 
@@ -80,6 +81,8 @@ class MirrorObject(models.Model):
             models.Index(fields=["cluster", "kind", "uid"], name="mirror_by_uid"),
             models.Index(fields=["job_uid"], name="mirror_by_job_uid"),
             models.Index(fields=["owner_uid"], name="mirror_by_owner"),
+            models.Index(fields=["cluster", "kind", "state"], name="mirror_by_state"),
+            models.Index(fields=["cluster", "kind", "seen_at"], name="mirror_newest"),
         ]
 
 
@@ -87,7 +90,6 @@ class LogInterest(models.Model):
     """Somebody looks at a workload's logs until `until`: the log reader streams while there is interest."""
 
     workload_id = models.UUIDField(primary_key=True)
-    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="+")
     until = models.DateTimeField()
 
 
@@ -121,7 +123,11 @@ class LogStream(models.Model):
 
 
 class LogChunk(models.Model):
-    """Whole lines, as text: bytes that are not UTF-8 replaced, NUL escaped. `seq` counts per stream."""
+    """Whole lines, as text: bytes that are not UTF-8 replaced, NUL made visible. `seq` counts per stream.
+
+    `seconds`: [[epoch second, offset in the text], …], where the lines of each second begin. A chunk with `gap` holds
+    no text: something that was written there could not be read.
+    """
 
     id = models.BigAutoField(primary_key=True)
     stream = models.ForeignKey(LogStream, on_delete=models.CASCADE, related_name="+")
@@ -129,6 +135,8 @@ class LogChunk(models.Model):
     first_stamp = models.CharField(max_length=40, default="", blank=True)
     text = models.TextField()
     size = models.PositiveIntegerField()
+    seconds = models.JSONField(default=list)
+    gap = models.BooleanField(default=False)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["stream", "seq"], name="log_chunk_once")]
