@@ -35,13 +35,17 @@ _EVICTED = "The node was low on resource: memory. Threshold quantity: 100Mi, ava
 class Kubelet:
     """All nodes' kubelets. A pod on a node whose kubelet is stopped stays as it is."""
 
-    watches = ("Pod",)
+    watches = ("Pod", "Node")
 
     def __init__(self, world: World) -> None:
         self._world = world
         self._speaker = Speaker(world)
 
     def keys_for(self, change: Change) -> list[tuple[str, str]]:
+        if change.kind == "Node":
+            came_back = change.previous is not None and is_stopped(change.previous) and not is_stopped(change.object)
+            pods = self._world.index.pods_on(change.name) if came_back else []
+            return [(namespace, name) for _, namespace, name in pods]
         if change.type == "DELETED":
             uid = change.object["metadata"]["uid"]
             self._world.logs.forget(uid)

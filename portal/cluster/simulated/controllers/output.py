@@ -91,5 +91,6 @@ def model_name(pod: Obj) -> str:
             if word.startswith(f"{option}="):
                 return str(word.partition("=")[2])
     if "serve" in words[:-1]:
-        return str(words[words.index("serve") + 1])
-    return "model"
+        return words[words.index("serve") + 1]
+    arguments = pod["spec"]["containers"][0].get("args") or [""]
+    return "model" if arguments[0].startswith("-") else arguments[0] or "model"

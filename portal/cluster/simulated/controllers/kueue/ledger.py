@@ -51,6 +51,7 @@ def admit(obj: Obj, decision: Admit, at: str) -> None:
         ],
     }
     status.pop("resourceRequests", None)
+    say(obj, "PodsReady", FALSE, NOT_READY, at)
     for kind in ("Evicted", "Preempted"):
         told = find(status, kind)
         if told is not None and told["status"] == TRUE:
