@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from django.urls import path
 
-from jobs.web import actions, log, new, workload, workloads
+from jobs.web import actions, connect, log, new, workload, workloads
 
 urlpatterns = [
+    path("connect/check/", connect.check),
+    path("connect/<uuid:workload_id>/", connect.connect),
     path("new/<slug:kind>/", new.new),
     path("new/<slug:kind>/check/", new.check),
     path("workloads/", workloads.workloads),
