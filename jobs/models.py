@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db import models
 from django.db.models import Q
 
+from jobs.specs import Spec, from_json, to_json
 from jobs.states import FINAL_STATES, Reason, State
 from portal.cluster.models import Cluster
 from portal.kernel import ids
+
+BULKY = ("env", "command", "args")
 
 
 class Kind(models.TextChoices):
@@ -19,7 +24,8 @@ class Kind(models.TextChoices):
 class Workload(models.Model):
     """What a tenant asked for and keeps under one name. `state` and `reason` are written by `jobs.transitions` only.
 
-    `spec` is the validated request (jobs.specs, `to_json()`); the columns beside it are what lists filter and sort by.
+    `spec` is the validated request (jobs.specs, `to_json()`) less its long parts, which are in `bulk` (environment,
+    command, arguments) so that lists need not read them; the columns beside it are what lists filter and sort by.
     """
 
     id = models.UUIDField(primary_key=True, default=ids.uuid7, editable=False)
@@ -35,6 +41,7 @@ class Workload(models.Model):
     owner_id = models.UUIDField()
     owner_label = models.CharField(max_length=150)
     spec = models.JSONField()
+    bulk = models.JSONField(default=dict, blank=True)
     labels = models.JSONField(default=dict, blank=True)
     priority = models.CharField(max_length=40, default="", blank=True)
     # What the person wants now; the reconciler brings the state there.
@@ -43,6 +50,8 @@ class Workload(models.Model):
     wanted_by_label = models.CharField(max_length=150, default="", blank=True)
     delete_data = models.BooleanField(default=False)
     start_requested = models.BooleanField(default=False)  # a start that waits until the old pods are gone
+    # Workload-owned objects as they were last written: "Kind/name" -> what `portal.cluster.applied.keep` remembers.
+    applied = models.JSONField(default=dict, blank=True)
     spec_revision = models.PositiveIntegerField(default=1)  # live PATCHes raise it
     applied_revision = models.PositiveIntegerField(default=0)
     state = models.CharField(max_length=16, choices=[(s.value, s.value) for s in State], default=State.SUBMITTED)
@@ -94,6 +103,20 @@ class Workload(models.Model):
     @property
     def is_final(self) -> bool:
         return State(self.state) in FINAL_STATES
+
+    @property
+    def request(self) -> Spec:
+        """What was asked for, whole."""
+        return from_json(self.kind, {**self.spec, **self.bulk})
+
+
+def split(spec: Spec) -> dict[str, dict[str, Any]]:
+    """The two columns of a spec: `spec` and `bulk`."""
+    whole = to_json(spec)
+    return {
+        "spec": {name: value for name, value in whole.items() if name not in BULKY},
+        "bulk": {name: value for name, value in whole.items() if name in BULKY},
+    }
 
 
 class Run(models.Model):
@@ -152,6 +175,13 @@ class RunObject(models.Model):
             models.UniqueConstraint(fields=["run", "ordinal"], name="run_object_ordinal_once"),
             models.UniqueConstraint(fields=["run", "kind", "name"], name="run_object_name_once"),
         ]
+
+
+class TenantGate(models.Model):
+    """One row per team, touched first by whatever starts work: it lets one through at a time where there is a limit."""
+
+    tenant_id = models.UUIDField(primary_key=True)
+    passed = models.BigIntegerField(default=0)
 
 
 class UnknownObject(models.Model):

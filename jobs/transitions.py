@@ -14,6 +14,7 @@ from django.db.models import F
 
 from jobs.errors import LostRace, NotAllowed
 from jobs.models import Run, Workload
+from jobs.specs import to_json
 from jobs.states import EXPLANATIONS, FINAL_STATES, Reason, State, allowed
 from portal.kernel import feed
 from portal.kernel.actors import Actor
@@ -99,12 +100,44 @@ def tell(
     )
 
 
+def accepted(workload: Workload, *, by: Actor, now: datetime) -> None:
+    """The first line of a new workload's history."""
+    sentence = EXPLANATIONS[Reason.ACCEPTED].sentence
+    tell(workload, entry=State.SUBMITTED.value, reason=Reason.ACCEPTED.value, message=sentence, by=by, at=now)
+
+
+def new_run(workload: Workload, *, now: datetime, by: Actor | None = None, retry_of: int | None = None) -> Run:
+    """From a final state into the next run, with everything that was about the last one put back."""
+    number = workload.run_number + 1
+    move(
+        workload,
+        reason=Reason.ACCEPTED,
+        now=now,
+        by=by,
+        changes={
+            "run_number": number,
+            "wanted": "run",
+            "start_requested": False,
+            "exit_code": None,
+            "quota_held": False,
+            "nodes_admitted": 0,
+            "replicas_ready": 0,
+            "replicas_queued": 0,
+            "queued_at": None,
+            "started_at": None,
+            "finished_at": None,
+            "deadline_at": None,
+        },
+    )
+    return open_run(workload, number=number, now=now, retry_of=retry_of)
+
+
 def open_run(workload: Workload, *, number: int, now: datetime, retry_of: int | None = None) -> Run:
     """A new open run of what the workload asks for now. The database refuses a second open one."""
     return Run.objects.create(
         workload=workload,
         number=number,
-        spec=workload.spec,
+        spec=to_json(workload.request),
         flavor_name=workload.flavor.name,
         nodes=workload.spec.get("nodes", 1),
         retry_of=retry_of,

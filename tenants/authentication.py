@@ -52,6 +52,12 @@ def person(user: Any) -> Person:
     return _person(user, ALL_SCOPES)
 
 
+def person_by_id(user_id: object) -> Person | None:
+    """The actor of a person whose session is known by other means; None where the account is gone or inactive."""
+    user = User.objects.filter(pk=user_id, is_active=True).first()
+    return None if user is None else _person(user, ALL_SCOPES)
+
+
 def _bearer(token: Token) -> Person | Machine:
     scopes = frozenset(token.scopes)
     if token.user is not None:

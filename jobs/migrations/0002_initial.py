@@ -5,18 +5,17 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('jobs', '0001_initial'),
-        ('quotas', '0001_initial'),
+        ("jobs", "0001_initial"),
+        ("quotas", "0001_initial"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='workload',
-            name='flavor',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='quotas.flavor'),
+            model_name="workload",
+            name="flavor",
+            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name="+", to="quotas.flavor"),
         ),
     ]

@@ -5,77 +5,109 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('jobs', '0002_initial'),
-        ('tenants', '0001_initial'),
+        ("jobs", "0002_initial"),
+        ("tenants", "0001_initial"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='workload',
-            name='tenant',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='tenants.tenant'),
+            model_name="workload",
+            name="tenant",
+            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name="+", to="tenants.tenant"),
         ),
         migrations.AddField(
-            model_name='runobject',
-            name='workload',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='jobs.workload'),
+            model_name="runobject",
+            name="workload",
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name="+", to="jobs.workload"),
         ),
         migrations.AddField(
-            model_name='run',
-            name='workload',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='jobs.workload'),
+            model_name="run",
+            name="workload",
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name="+", to="jobs.workload"),
         ),
         migrations.AddField(
-            model_name='connectticket',
-            name='workload',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='jobs.workload'),
+            model_name="connectticket",
+            name="workload",
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name="+", to="jobs.workload"),
         ),
         migrations.AddIndex(
-            model_name='workload',
-            index=models.Index(fields=['tenant', '-id'], name='workload_newest'),
+            model_name="workload",
+            index=models.Index(fields=["tenant", "-id"], name="workload_newest"),
         ),
         migrations.AddIndex(
-            model_name='workload',
-            index=models.Index(fields=['tenant', 'kind', '-id'], name='workload_kind_newest'),
+            model_name="workload",
+            index=models.Index(fields=["tenant", "kind", "-id"], name="workload_kind_newest"),
         ),
         migrations.AddIndex(
-            model_name='workload',
-            index=models.Index(fields=['tenant', 'state', '-id'], name='workload_state_newest'),
+            model_name="workload",
+            index=models.Index(fields=["tenant", "state", "-id"], name="workload_state_newest"),
         ),
         migrations.AddIndex(
-            model_name='workload',
-            index=models.Index(fields=['owner_id', '-id'], name='workload_of_owner'),
+            model_name="workload",
+            index=models.Index(fields=["owner_id", "-id"], name="workload_of_owner"),
         ),
         migrations.AddConstraint(
-            model_name='workload',
-            constraint=models.UniqueConstraint(condition=models.Q(('state__in', ['succeeded', 'failed', 'deleted']), _negated=True), fields=('tenant', 'kind', 'name'), name='workload_name_once_while_live'),
+            model_name="workload",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("state__in", ["succeeded", "failed", "deleted"]), _negated=True),
+                fields=("tenant", "kind", "name"),
+                name="workload_name_once_while_live",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='workload',
-            constraint=models.CheckConstraint(condition=models.Q(('state__in', ['submitted', 'queued', 'starting', 'running', 'idle', 'stopping', 'stopped', 'succeeded', 'failed', 'deleting', 'deleted'])), name='workload_state'),
+            model_name="workload",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    (
+                        "state__in",
+                        [
+                            "submitted",
+                            "queued",
+                            "starting",
+                            "running",
+                            "idle",
+                            "stopping",
+                            "stopped",
+                            "succeeded",
+                            "failed",
+                            "deleting",
+                            "deleted",
+                        ],
+                    )
+                ),
+                name="workload_state",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='workload',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('deleted_at__isnull', False), ('state', 'deleted')), models.Q(('state', 'deleted'), _negated=True), _connector='OR'), name='workload_deleted_at'),
+            model_name="workload",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("deleted_at__isnull", False), ("state", "deleted")),
+                    models.Q(("state", "deleted"), _negated=True),
+                    _connector="OR",
+                ),
+                name="workload_deleted_at",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='runobject',
-            constraint=models.UniqueConstraint(fields=('run', 'ordinal'), name='run_object_ordinal_once'),
+            model_name="runobject",
+            constraint=models.UniqueConstraint(fields=("run", "ordinal"), name="run_object_ordinal_once"),
         ),
         migrations.AddConstraint(
-            model_name='runobject',
-            constraint=models.UniqueConstraint(fields=('run', 'kind', 'name'), name='run_object_name_once'),
+            model_name="runobject",
+            constraint=models.UniqueConstraint(fields=("run", "kind", "name"), name="run_object_name_once"),
         ),
         migrations.AddConstraint(
-            model_name='run',
-            constraint=models.UniqueConstraint(fields=('workload', 'number'), name='run_number_once'),
+            model_name="run",
+            constraint=models.UniqueConstraint(fields=("workload", "number"), name="run_number_once"),
         ),
         migrations.AddConstraint(
-            model_name='run',
-            constraint=models.UniqueConstraint(condition=models.Q(('ended_at__isnull', True)), fields=('workload',), name='run_one_open'),
+            model_name="run",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("ended_at__isnull", True)), fields=("workload",), name="run_one_open"
+            ),
         ),
     ]

@@ -82,7 +82,7 @@ def test_a_quotation_mark_that_never_closes_is_a_fault_of_its_field() -> None:
 def test_environment_values_arrive_byte_for_byte() -> None:
     values = {
         "NL": "a\nb\n",
-        "Q": "it's \"q\"",
+        "Q": 'it\'s "q"',
         "T": "a\tb",
         "D": "$HOME ${LIB} $(ls)",
         "E": "",

@@ -1,0 +1,1 @@
+"""Specs -> Kubernetes objects. Pure."""

@@ -1,0 +1,55 @@
+"""What an actor may read of workloads: rows and small dataclasses, by a constant number of queries."""
+
+from jobs.selectors.answers import connect_path, endpoint_url, message, represent, represent_runs, sentence, way_out
+from jobs.selectors.context import spec_context
+from jobs.selectors.keys import in_use, key, next_key, notebook_host, shown
+from jobs.selectors.logs import LogText, log_access, log_after, log_text
+from jobs.selectors.waiting import explain, position
+from jobs.selectors.workloads import (
+    Abilities,
+    Manifests,
+    counts_by_state,
+    events,
+    is_owner,
+    live_count,
+    manifests,
+    may,
+    of_kind,
+    runs,
+    workload,
+    workloads,
+)
+
+__all__ = [
+    "Abilities",
+    "LogText",
+    "Manifests",
+    "connect_path",
+    "counts_by_state",
+    "endpoint_url",
+    "events",
+    "explain",
+    "in_use",
+    "is_owner",
+    "key",
+    "live_count",
+    "log_access",
+    "log_after",
+    "log_text",
+    "manifests",
+    "may",
+    "message",
+    "next_key",
+    "notebook_host",
+    "of_kind",
+    "position",
+    "represent",
+    "represent_runs",
+    "runs",
+    "sentence",
+    "shown",
+    "spec_context",
+    "way_out",
+    "workload",
+    "workloads",
+]

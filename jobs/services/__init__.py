@@ -1,0 +1,24 @@
+"""Commands on workloads: actor first, one transaction with its audit row. The cluster's part is the reconciler's."""
+
+from jobs.services.changing import change, rotate_key
+from jobs.services.connect import connect_allowed, connect_ticket, end_sessions, trade_ticket
+from jobs.services.ending import delete, stop, stop_by_deadline
+from jobs.services.planning import DryRun, plan, preview
+from jobs.services.starting import start, submit
+
+__all__ = [
+    "DryRun",
+    "change",
+    "connect_allowed",
+    "connect_ticket",
+    "delete",
+    "end_sessions",
+    "plan",
+    "preview",
+    "rotate_key",
+    "start",
+    "stop",
+    "stop_by_deadline",
+    "submit",
+    "trade_ticket",
+]

@@ -1,0 +1,95 @@
+"""PATCH: what may change while it lives, and everything else when it is stopped or final."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.utils.translation import gettext_lazy as _
+
+from jobs import selectors, transitions
+from jobs.errors import StopFirst
+from jobs.manifests.secrets import Derived
+from jobs.models import Run, Workload
+from jobs.services.history import record
+from jobs.services.rights import changeable
+from jobs.services.starting import chosen_flavor, columns
+from jobs.specs import CHANGEABLE_LIVE, Spec, parse_change, to_json
+from jobs.states import FINAL_STATES, State, gettext_noop
+from portal.kernel import work
+from portal.kernel.actors import Actor
+from portal.kernel.errors import Conflict, Denied
+from portal.kernel.transaction import transaction
+from tenants.policies import require_scope, role_of
+
+CHANGED = gettext_noop("Changed: %(fields)s.")
+ROTATED = gettext_noop("A new key was made; the next start takes it.")
+
+
+def change(actor: Actor, *, workload_id: UUID, data: Mapping[str, Any]) -> Workload:
+    """Merges `data` over the request. Raises Invalid, and StopFirst where a field waits for the workload's end."""
+    with transaction():
+        row = changeable(actor, workload_id)
+        if row.state == State.DELETING:
+            raise Conflict(_("It is being deleted."), code="deleting")
+        current = row.request
+        live = State(row.state) not in FINAL_STATES
+        context = selectors.spec_context(row.tenant, role_of(actor, row.tenant_id), {"flavor": current.flavor, **data})
+        after, changed = parse_change(row.kind, current, data, context, live=live)
+        if live and not changed <= CHANGEABLE_LIVE[row.kind]:
+            names = ", ".join(sorted(changed - CHANGEABLE_LIVE[row.kind]))
+            raise StopFirst(_("Stop it first: %(fields)s cannot change while it runs.") % {"fields": names})
+        if not changed:
+            return row
+        transitions.amend(row, changes=_values(row, after, changed, live=live))
+        if "flavor" in changed:
+            row.refresh_from_db(fields=["flavor", "cluster"])
+        _tell(actor, row, current, after, changed)
+        work.wake("workload", row.pk)
+    return row
+
+
+def _values(row: Workload, after: Spec, changed: frozenset[str], *, live: bool) -> dict[str, object]:
+    values: dict[str, object] = dict(columns(after))
+    values["variant"] = after.variant
+    values["spec_revision"] = row.spec_revision + 1
+    if "flavor" in changed:
+        flavor = chosen_flavor(after)
+        values |= {"flavor_id": flavor.pk, "cluster_id": flavor.cluster_id}
+    if "max_duration" in changed and row.kind != "training" and live:
+        run = Run.objects.filter(workload=row, ended_at=None).first()
+        since = run.admitted_at if run else None
+        values["deadline_at"] = since + timedelta(seconds=after.max_duration) if since and after.max_duration else None
+    if "min_replicas" in changed:
+        values["replicas_desired"] = after.pods
+    return values
+
+
+def _tell(actor: Actor, row: Workload, before: Spec, after: Spec, changed: frozenset[str]) -> None:
+    old, new = to_json(before), to_json(after)
+    shown = changed - {"env"}
+    record(
+        actor,
+        row,
+        "change",
+        before={name: old[name] for name in shown},
+        after={name: new[name] for name in shown} | ({"env": sorted(after.env)} if "env" in changed else {}),
+    )
+    transitions.tell(row, entry="change", message=CHANGED, params={"fields": ", ".join(sorted(changed))}, by=actor)
+
+
+def rotate_key(actor: Actor, *, workload_id: UUID) -> dict[str, Any]:
+    """A new key from the next start on; `{key, rotation}` of that one. Owner and manager."""
+    with transaction():
+        row = selectors.workload(actor, workload_id)
+        require_scope(actor, "write")
+        if not selectors.may(actor, row).read_key:
+            raise Denied(_("The key is for the endpoint's owner and the team's managers."))
+        key_id = next(iter(settings.TOKEN_KEYS))
+        transitions.amend(row, changes={"key_rotation": row.key_rotation + 1, "key_id": key_id})
+        record(actor, row, "rotate_key", after={"rotation": row.key_rotation})
+        transitions.tell(row, entry="change", message=ROTATED, by=actor)
+    return selectors.shown(row, Derived(row.kind, row.key_id, row.key_rotation))

@@ -1,0 +1,118 @@
+"""Opening a notebook: a single-use ticket, traded at the notebook's own host for a session that ends with the right."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets as random
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import UUID
+
+from django.conf import settings
+from django.utils.translation import gettext_lazy as _
+
+from jobs import selectors
+from jobs.manifests import secrets
+from jobs.models import ConnectTicket, Workload
+from jobs.services.history import record
+from jobs.states import State
+from portal.kernel import clock
+from portal.kernel.actors import Actor, Person
+from portal.kernel.errors import Conflict, Denied
+from portal.kernel.transaction import transaction
+from tenants import authentication
+
+TICKET_LIVES = timedelta(seconds=30)
+SESSION_LIVES = timedelta(hours=12)
+TICKET_PARAMETER = "turno_ticket"
+
+
+@dataclass(frozen=True)
+class Pass:
+    """An allowed request. `authorization`: the header that the gateway adds for the notebook's own server."""
+
+    workload_id: UUID
+    authorization: str
+
+
+def connect_ticket(actor: Actor, *, workload_id: UUID, session: str) -> str:
+    """The address at the notebook's own host, with a ticket of 30 s. `session`: the portal session's key.
+
+    NotFound for outsiders, Denied for everybody but the owner, Conflict `not_running` while nothing answers there.
+    """
+    row = selectors.workload(actor, workload_id)
+    if not selectors.may(actor, row).connect:
+        raise Denied(_("A notebook opens for its owner alone."))
+    if row.state != State.RUNNING:
+        raise Conflict(_("The notebook is not running."), code="not_running")
+    assert isinstance(actor, Person)  # noqa: S101  `connect` is a person's
+    ticket = random.token_urlsafe(32)
+    with transaction():
+        ConnectTicket.objects.create(
+            workload=row,
+            user_id=actor.id,
+            ticket_digest=_digest(ticket),
+            ticket_until=clock.now() + TICKET_LIVES,
+            portal_session=_digest(session),
+        )
+        record(actor, row, "connect")
+    return f"{row.cluster.notebook_scheme}://{selectors.notebook_host(row)}/?{TICKET_PARAMETER}={ticket}"
+
+
+def trade_ticket(ticket: str, *, host: str) -> str | None:
+    """The cookie's value for a fresh ticket of the notebook at `host`; None for a used, old, foreign or wrong one."""
+    now = clock.now()
+    fresh = ConnectTicket.objects.filter(ticket_digest=_digest(ticket), used_at=None, ticket_until__gt=now)
+    found = fresh.select_related("workload__cluster", "workload__tenant").first()
+    if found is None or not _at_host(found.workload, host) or not _may_still(found):
+        return None
+    cookie = random.token_urlsafe(32)
+    taken = fresh.update(used_at=now, cookie_digest=_digest(cookie), session_until=now + SESSION_LIVES)
+    return cookie if taken else None
+
+
+def connect_allowed(cookie: str, *, host: str) -> Pass | None:
+    """Whether this cookie opens the notebook at `host` now. The right is read each time: a lost one counts at once."""
+    if not cookie:
+        return None
+    live = ConnectTicket.objects.filter(cookie_digest=_digest(cookie), session_until__gt=clock.now())
+    found = live.select_related("workload__cluster", "workload__tenant").first()
+    if found is None or not _at_host(found.workload, host) or not _may_still(found):
+        return None
+    row = found.workload
+    derived = selectors.in_use(row) or selectors.next_key(row)
+    try:
+        token = secrets.token(derived, row.pk, settings.TOKEN_KEYS)
+    except secrets.KeyMissing:
+        return None
+    return Pass(row.pk, f"token {token}")
+
+
+def end_sessions(*, session: str) -> int:
+    """The portal's session ended (logout): so do the notebooks it opened. Returns how many."""
+    now = clock.now()
+    opened = ConnectTicket.objects.filter(portal_session=_digest(session))
+    return opened.filter(session_until__gt=now).update(session_until=now) + opened.filter(
+        used_at=None, ticket_until__gt=now
+    ).update(ticket_until=now)
+
+
+def forget_old() -> int:
+    """Removes tickets and sessions that ended more than a day ago."""
+    before = clock.now() - timedelta(days=1)
+    old = ConnectTicket.objects.filter(ticket_until__lt=before).exclude(session_until__gt=before)
+    return old.delete()[0]
+
+
+def _may_still(found: ConnectTicket) -> bool:
+    row = found.workload
+    person = authentication.person_by_id(found.user_id)
+    return person is not None and row.state == State.RUNNING and selectors.may(person, row).connect
+
+
+def _at_host(row: Workload, host: str) -> bool:
+    return host.lower() == selectors.notebook_host(row).lower()
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
