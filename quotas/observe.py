@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from portal.cluster.selectors import NodeCapacity
 
 Object = Mapping[str, Any]
 
@@ -37,17 +40,13 @@ def units(text: object) -> int:
     return int(plain) if plain.isascii() and plain.isdigit() else 0
 
 
-def capacity(nodes: Iterable[Object], *, resource: str, labels: Mapping[str, str]) -> int:
+def capacity(nodes: Iterable[NodeCapacity], *, resource: str, labels: Mapping[str, str]) -> int:
     """Units that ready, schedulable nodes with these labels offer."""
     return sum(
-        units(_dict(_dict(node.get("status")).get("allocatable")).get(resource, "0"))
+        units(node.allocatable.get(resource, "0"))
         for node in nodes
-        if _serves(node) and labels.items() <= _dict(_dict(node.get("metadata")).get("labels")).items()
+        if node.ready and node.schedulable and labels.items() <= node.labels.items()
     )
-
-
-def _serves(node: Object) -> bool:
-    return is_true(node, "Ready") and not _dict(node.get("spec")).get("unschedulable")
 
 
 def held(workload: Object) -> list[Held]:

@@ -12,7 +12,8 @@ from uuid import UUID
 
 from django.db.models import OuterRef, QuerySet, Subquery
 
-from portal.cluster.models import MirrorObject, MirrorStream
+from portal.cluster import selectors as mirror
+from portal.cluster.models import MirrorStream
 from portal.kernel import clock
 from portal.kernel.actors import Actor
 from quotas import arithmetic, manifests, observe
@@ -175,8 +176,8 @@ def allocations(workload_id: UUID, run: int | None = None) -> QuerySet[Allocatio
 
 def freshness() -> str:
     """Changes whenever the clusters' figures are ten seconds newer: pages compare it instead of rendering again."""
-    newest = MirrorStream.objects.order_by("-synced_at").exclude(synced_at=None).values_list("synced_at", flat=True)
-    latest = newest.first()
+    newest = MirrorStream.objects.exclude(synced_at=None).order_by("-synced_at")
+    latest = newest.values_list("synced_at", flat=True).first()
     return "" if latest is None else str(int(latest.timestamp()) // FRESH_SECONDS)
 
 
@@ -184,24 +185,22 @@ def freshness() -> str:
 class _Seen:
     """What the mirror says of one cluster: nodes, and units held by (queue, flavor, resource). None: not synced yet."""
 
-    nodes: list[dict[str, Any]] | None
+    nodes: tuple[mirror.NodeCapacity, ...] | None
     held: Counter[tuple[str, str, str]] | None
     as_of: datetime | None
 
     @classmethod
     def of(cls, cluster_id: UUID) -> _Seen:
-        streams = MirrorStream.objects.filter(cluster_id=cluster_id, kind__in=["Node", "Workload"])
-        synced: dict[str, datetime | None] = dict(streams.values_list("kind", "synced_at"))
-        objects = MirrorObject.objects.filter(cluster_id=cluster_id)
-        nodes = list(objects.filter(kind="Node").values_list("data", flat=True)) if synced.get("Node") else None
+        capacity = mirror.capacity(cluster_id)
+        workloads_as_of = mirror.as_of(cluster_id, "Workload")
         held: Counter[tuple[str, str, str]] | None = None
-        if synced.get("Workload"):
+        if workloads_as_of is not None:
             held = Counter()
-            admitted = objects.filter(kind="Workload", data__status__admission__isnull=False)
-            for data in admitted.values_list("data", flat=True):
-                for cell in observe.held(data):
+            for row in mirror.reserved(cluster_id):
+                for cell in observe.held(row.data):
                     held[cell.queue, cell.flavor, cell.resource] += cell.units
-        known = [at for at in (synced.get("Node"), synced.get("Workload")) if at is not None]
+        known = [at for at in (capacity.as_of, workloads_as_of) if at is not None]
+        nodes = capacity.nodes if capacity.as_of is not None else None
         return cls(nodes, held, min(known) if len(known) == 2 else None)
 
     def holds(self, queue: str, row: Flavor) -> int:

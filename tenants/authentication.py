@@ -7,6 +7,7 @@ import re
 import secrets
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
@@ -52,7 +53,7 @@ def person(user: Any) -> Person:
     return _person(user, ALL_SCOPES)
 
 
-def person_by_id(user_id: object) -> Person | None:
+def person_by_id(user_id: UUID) -> Person | None:
     """The actor of a person whose session is known by other means; None where the account is gone or inactive."""
     user = User.objects.filter(pk=user_id, is_active=True).first()
     return None if user is None else _person(user, ALL_SCOPES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+from portal.cluster import content, names
 from portal.cluster.models import Cluster, MirrorObject, MirrorStream
 from portal.kernel import clock
 
@@ -26,31 +27,59 @@ def synced(on: Cluster, *kinds: str) -> None:
         )
 
 
-def mirrored(
-    on: Cluster,
-    kind: str,
-    name: str,
-    *,
-    namespace: str = "",
-    labels: dict[str, str] | None = None,
-    spec: dict[str, Any] | None = None,
-    status: dict[str, Any] | None = None,
-    **fields: object,
-) -> MirrorObject:
-    """One row of the mirror; `fields` are the model's own."""
+def mirrored(on: Cluster, obj: dict[str, Any], **fields: object) -> MirrorObject:
+    """The mirror's row of an object as Kubernetes would show it; uid and resourceVersion are given where missing."""
     number = next(_numbers)
-    uid = str(fields.pop("uid", f"00000000-0000-4000-8000-{number:012d}"))
-    metadata: dict[str, Any] = {"name": name, "uid": uid, "labels": labels or {}, "resourceVersion": str(number)}
-    if namespace:
-        metadata["namespace"] = namespace
-    return MirrorObject.objects.create(
-        cluster=on,
-        kind=kind,
-        namespace=namespace,
-        name=name,
-        uid=uid,
-        resource_version=str(number),
-        data={"metadata": metadata, "spec": spec or {}, "status": status or {}},
-        seen_at=clock.now(),
+    metadata = {"uid": f"00000000-0000-4000-8000-{number:012d}", "resourceVersion": str(number), **obj["metadata"]}
+    obj = {**obj, "metadata": metadata}
+    labels = metadata.get("labels") or {}
+    row: dict[str, object] = {
+        "namespace": metadata.get("namespace", ""),
+        "uid": metadata["uid"],
+        "resource_version": metadata["resourceVersion"],
+        "ours": names.is_ours(labels, on.instance),
+        "workload_id": labels.get(names.WORKLOAD),
+        "run": labels.get(names.RUN),
+        "owner_uid": content.owner_uid(obj),
+        "job_uid": content.job_uid(obj),
+        "state": content.state(obj),
+        "content_hash": content.content_hash(obj),
+        "data": content.trim(obj),
+        "seen_at": clock.now(),
         **fields,
-    )
+    }
+    return MirrorObject.objects.create(cluster=on, kind=obj["kind"], name=metadata["name"], **row)
+
+
+def node(
+    on: Cluster,
+    name: str,
+    allocatable: dict[str, str],
+    *,
+    labels: dict[str, str] | None = None,
+    ready: bool = True,
+    unschedulable: bool = False,
+) -> MirrorObject:
+    """A node with what it offers."""
+    conditions = [{"type": "Ready", "status": "True" if ready else "False", "reason": "KubeletReady"}]
+    obj = {
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels or {}},
+        "spec": {"unschedulable": True} if unschedulable else {},
+        "status": {"allocatable": allocatable, "conditions": conditions},
+    }
+    return mirrored(on, obj)
+
+
+def admitted(
+    on: Cluster, queue: str, flavor: str, resource: str, units: int, *, finished: bool = False, **fields: object
+) -> MirrorObject:
+    """A Kueue Workload that holds quota (or has finished) in a ClusterQueue; names are the cluster's own."""
+    name = f"job-{next(_numbers)}"
+    conditions = [{"type": "QuotaReserved", "status": "True", "reason": "QuotaReserved"}]
+    if finished:
+        conditions.append({"type": "Finished", "status": "True", "reason": "Succeeded"})
+    podset = {"name": "main", "count": 1, "flavors": {resource: flavor}, "resourceUsage": {resource: str(units)}}
+    status = {"conditions": conditions, "admission": {"clusterQueue": queue, "podSetAssignments": [podset]}}
+    metadata = {"name": name, "namespace": queue}
+    return mirrored(on, {"kind": "Workload", "metadata": metadata, "spec": {}, "status": status}, **fields)
