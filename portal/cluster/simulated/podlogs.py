@@ -126,12 +126,12 @@ async def _stream(logs: LogBook, key: tuple[str, str, int], options: LogOptions)
             yield text
         if not options.follow or left == 0:
             return
-        ended = logs.ended(*key)
-        if not ended:
-            await logs.wait(*key)
         lines, position = logs.read(*key, position)
-        if ended and not lines:
-            return
+        while not lines:
+            if logs.ended(*key):
+                return
+            await logs.wait(*key)
+            lines, position = logs.read(*key, position)
 
 
 def _text(lines: list[Line], *, timestamps: bool) -> bytes:

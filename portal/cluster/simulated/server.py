@@ -15,10 +15,12 @@ from typing import Any
 import uvicorn
 
 from portal.cluster.simulated.api import Api
+from portal.cluster.simulated.control import Control
 from portal.cluster.simulated.controllers.manager import Manager
 from portal.cluster.simulated.in_use import release_finalizers
 from portal.cluster.simulated.logs import LogBook
 from portal.cluster.simulated.namespaces import bootstrap
+from portal.cluster.simulated.pending import PendingWorkloads
 from portal.cluster.simulated.store import Change, Store
 from portal.cluster.simulated.webhooks import Webhooks
 from portal.kernel import clock
@@ -35,6 +37,7 @@ class Settings:
     logs are kept beside it. speed: how much faster than real delays pass."""
 
     port: int
+    control_port: int
     state: Path | None = None
     speed: float = 1.0
     bookmark_every: float = 10.0
@@ -52,7 +55,14 @@ class Cluster:
         self.manager = Manager(self.store, self.logs, clock.now, settings.speed)
         runs = self.manager.world.settings
         self.webhooks = Webhooks(lambda: runs.kueue_runs)
-        self.api = Api(self.store, self.logs, self.webhooks, bookmark_every=settings.bookmark_every)
+        self.api = Api(
+            self.store,
+            self.logs,
+            self.webhooks,
+            bookmark_every=settings.bookmark_every,
+            visibility=PendingWorkloads(self.manager),
+        )
+        self.control = Control(self.manager)
 
     async def run_controllers(self) -> None:
         """Until cancelled. Changes that come together are worked off together."""
@@ -88,15 +98,15 @@ def listen(host: str, port: int) -> socket.socket:
         sock.bind((host, port))
     except OSError as error:
         sock.close()
-        raise OSError(error.errno, f"{host}:{port} is taken: {error.strerror}") from error
+        raise OSError(f"{host}:{port} is taken: {error.strerror}") from error
     return sock
 
 
 async def serve(settings: Settings) -> None:
     """Until SIGTERM or SIGINT. Raises OSError, ValueError."""
-    listening = [listen(settings.host, settings.port)]
+    listening = [listen(settings.host, port) for port in (settings.port, settings.control_port)]
     cluster = Cluster(settings)
-    applications: list[Any] = [cluster.api]
+    applications: list[Any] = [cluster.api, cluster.control]
     servers = [application_server(application) for application in applications]
     loop = asyncio.get_running_loop()
 

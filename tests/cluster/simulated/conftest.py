@@ -70,6 +70,12 @@ def ask(store: Store) -> Asker:
     return asker
 
 
+@pytest.fixture
+def ask_in_loop(ask: Asker) -> Asker:
+    """For asynchronous tests, which talk to `ask_in_loop.api` themselves."""
+    return ask
+
+
 @dataclass
 class Served:
     """An API server in a thread. `inside` runs something in its loop and gives back the result."""

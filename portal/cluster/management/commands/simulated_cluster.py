@@ -24,7 +24,12 @@ class Command(BaseCommand):
         parser.add_argument("--speed", type=float, default=1.0, help="how much faster than real delays pass")
 
     def handle(self, *_: str, **options: Any) -> None:
-        settings = server.Settings(port=options["port"], state=options["state"], speed=options["speed"])
+        settings = server.Settings(
+            port=options["port"],
+            control_port=options["control_port"],
+            state=options["state"],
+            speed=options["speed"],
+        )
         try:
             server.run(settings)
         except (OSError, ValueError) as error:
