@@ -1,4 +1,4 @@
-"""The one web server: pages, API, long polls and streams."""
+"""The one web server: pages, API, long polls, streams and static files."""
 
 import os
 
@@ -6,4 +6,8 @@ from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
 
-application = get_asgi_application()
+_django = get_asgi_application()
+
+from portal.shell.static_files import with_static_files  # noqa: E402  needs the settings that were just set up
+
+application = with_static_files(_django)

@@ -133,6 +133,6 @@ def text_view(view: Any) -> Callable[..., Any]:
         await sync_to_async(selectors.of_kind)(actor_of(request), id, kind)
         return await read(request, id)
 
-    handler.cls = view.cls  # type: ignore[attr-defined]
+    handler.cls, handler.initkwargs = view.cls, view.initkwargs  # type: ignore[attr-defined]
     handler.csrf_exempt = True  # type: ignore[attr-defined]
     return handler

@@ -77,6 +77,6 @@ def long_poll(view: Any) -> Callable[..., Any]:
             response["Turno-Wait"] = "timeout"
         return response
 
-    handler.cls = view.cls  # type: ignore[attr-defined]
+    handler.cls, handler.initkwargs = view.cls, view.initkwargs  # type: ignore[attr-defined]
     handler.csrf_exempt = True  # type: ignore[attr-defined]
     return handler

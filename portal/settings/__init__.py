@@ -104,6 +104,10 @@ FORM_RENDERER = "django.forms.renderers.TemplatesSetting"
 
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedStaticFilesStorage"},
+}
 STATIC_ROOT = env.text("TURNO_STATIC_ROOT", str(BASE_DIR / "var" / "static"))
 
 LANGUAGE_CODE = "en"
