@@ -36,7 +36,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
 def _documented(kind: str, body: type[bodies.WorkloadRequest], title: str) -> Any:
     return extend_schema_view(
         get=extend_schema(
-            responses=paged("Workload", bodies.WorkloadAnswer(many=True)),
+            responses=paged("Workload", bodies.WorkloadAnswer),
             parameters=[*PAGE_PARAMETERS, *[p for p in FILTER_PARAMETERS if p.name != "kind"]],
         ),
         post=extend_schema(

@@ -57,9 +57,7 @@ def listed(request: Request, *, kind: str | None = None) -> Response:
 
 
 class WorkloadsView(APIView):
-    @extend_schema(
-        responses=paged("Workload", WorkloadAnswer(many=True)), parameters=[*PAGE_PARAMETERS, *FILTER_PARAMETERS]
-    )
+    @extend_schema(responses=paged("Workload", WorkloadAnswer), parameters=[*PAGE_PARAMETERS, *FILTER_PARAMETERS])
     def get(self, request: Request) -> Response:
         return listed(request)
 
@@ -135,7 +133,7 @@ class StartView(APIView):
 
 
 class RunsView(APIView):
-    @extend_schema(responses=paged("Run", bodies.RunAnswer(many=True)), parameters=PAGE_PARAMETERS)
+    @extend_schema(responses=paged("Run", bodies.RunAnswer), parameters=PAGE_PARAMETERS)
     def get(self, request: Request, id: UUID, kind: str) -> Response:  # noqa: A002
         actor = actor_of(request)
         selectors.of_kind(actor, id, kind)
@@ -144,7 +142,7 @@ class RunsView(APIView):
 
 
 class EventsView(APIView):
-    @extend_schema(responses=paged("Event", bodies.EventAnswer(many=True)), parameters=PAGE_PARAMETERS)
+    @extend_schema(responses=paged("Event", bodies.EventAnswer), parameters=PAGE_PARAMETERS)
     def get(self, request: Request, id: UUID, kind: str) -> Response:  # noqa: A002
         actor = actor_of(request)
         selectors.of_kind(actor, id, kind)

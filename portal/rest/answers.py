@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 from drf_spectacular.utils import OpenApiParameter, inline_serializer
@@ -23,14 +24,15 @@ def stamp(moment: datetime | None) -> str | None:
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def paged(name: str, row: serializers.Serializer[Any]) -> Any:
-    """The schema of a cursor page of rows."""
+@cache
+def paged(name: str, row: type[serializers.Serializer[Any]]) -> Any:
+    """The schema of a cursor page of rows; one component per name."""
     return inline_serializer(
         f"{name}Page",
         {
             "next": serializers.CharField(allow_null=True),
             "previous": serializers.CharField(allow_null=True),
-            "results": row,
+            "results": row(many=True),
         },
     )
 

@@ -17,7 +17,7 @@ from quotas.api import bodies
 
 
 class FlavorsView(APIView):
-    @extend_schema(responses=paged("Flavor", bodies.FlavorAnswer(many=True)))
+    @extend_schema(responses=paged("Flavor", bodies.FlavorAnswer))
     def get(self, request: Request) -> Response:
         return Response(rows([flavor(view) for view in selectors.flavors(actor_of(request))]))
 
@@ -29,7 +29,7 @@ class FlavorView(APIView):
 
 
 class ImagesView(APIView):
-    @extend_schema(responses=paged("Image", bodies.ImageAnswer(many=True)))
+    @extend_schema(responses=paged("Image", bodies.ImageAnswer))
     def get(self, request: Request) -> Response:
         actor_of(request)
         return Response(rows([image(row) for row in selectors.images()]))

@@ -31,7 +31,7 @@ class MeView(APIView):
 
 
 class TenantsView(APIView):
-    @extend_schema(responses=shared.paged("Tenant", bodies.TenantAnswer(many=True)), parameters=shared.PAGE_PARAMETERS)
+    @extend_schema(responses=shared.paged("Tenant", bodies.TenantAnswer), parameters=shared.PAGE_PARAMETERS)
     def get(self, request: Request) -> Response:
         rows = selectors.tenants(actor_of(request))
         return Response(page(request, rows, lambda found: [answers.tenant(row) for row in found]))
@@ -67,7 +67,7 @@ class TenantView(APIView):
 
 
 class MembersView(APIView):
-    @extend_schema(responses=shared.paged("Member", bodies.MemberAnswer(many=True)), parameters=shared.PAGE_PARAMETERS)
+    @extend_schema(responses=shared.paged("Member", bodies.MemberAnswer), parameters=shared.PAGE_PARAMETERS)
     def get(self, request: Request, slug: str) -> Response:
         rows = selectors.members(actor_of(request), slug)
         return Response(page(request, rows, lambda found: [answers.member(row) for row in found]))
@@ -116,7 +116,7 @@ class PolicyView(APIView):
 
 
 class TokensView(APIView):
-    @extend_schema(responses=shared.paged("Token", bodies.TokenAnswer(many=True)), parameters=shared.PAGE_PARAMETERS)
+    @extend_schema(responses=shared.paged("Token", bodies.TokenAnswer), parameters=shared.PAGE_PARAMETERS)
     def get(self, request: Request) -> Response:
         rows = selectors.tokens(actor_of(request))
         return Response(page(request, rows, lambda found: [answers.token(row) for row in found]))
@@ -154,7 +154,7 @@ class TokenView(APIView):
 
 
 class AuditView(APIView):
-    @extend_schema(responses=shared.paged("Audit", bodies.AuditAnswer(many=True)), parameters=shared.PAGE_PARAMETERS)
+    @extend_schema(responses=shared.paged("Audit", bodies.AuditAnswer), parameters=shared.PAGE_PARAMETERS)
     def get(self, request: Request) -> Response:
         rows = selectors.audit(actor_of(request))
         return Response(page(request, rows, lambda found: [audit_row(row) for row in found]))
