@@ -36,11 +36,11 @@ class Asker:
         self.store = store
         self.logs = LogBook()
         self.api = Api(store, self.logs, **options)
-        self._player = Player(self.api)
+        self.player = Player(self.api)
 
     def __call__(self, method: str, path: str, body: Any = None, *, media: str = "application/json") -> Answer:
         whole = path if path.startswith("/") else f"/api/v1/namespaces/w1/{path}"
-        status, answer, _ = self._player.send(method, whole, body, {"content-type": media})
+        status, answer, _ = self.player.send(method, whole, body, {"content-type": media})
         return Answer(status, answer)
 
     def merge(self, path: str, patch: Obj) -> Answer:

@@ -64,7 +64,7 @@ class Player:
             response = refusal(error)
         body = response.document if response.text is None else response.text
         if response.stream is not None:
-            body = await _events(response)
+            body = await _events(response) if "watch" in request.query else await _text(response)
         return response.status, body, dict(response.headers)
 
     def now(self, recorded: str) -> str:
@@ -102,6 +102,11 @@ async def _events(response: Response) -> list[Any]:
             await response.stream.aclose()
             return events
         events.append(json.loads(line))
+
+
+async def _text(response: Response) -> str:
+    assert response.stream is not None
+    return b"".join([piece async for piece in response.stream]).decode()
 
 
 def comparable(value: Any, name: str = "") -> Any:
