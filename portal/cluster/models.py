@@ -24,7 +24,8 @@ class Cluster(models.Model):
     endpoint_url = models.CharField(max_length=200, default="http://127.0.0.1:8002")
     auth_filter = models.JSONField(default=dict, blank=True)
     max_stream_s = models.PositiveIntegerField(default=300)
-    # Who may reach pods, and where DNS and the API server are.
+    # Where Turno's own processes run, who may reach pods, and where DNS and the API server are.
+    portal_namespace = models.CharField(max_length=63, default="turno")
     ingress_namespaces = models.JSONField(default=list, blank=True)
     dns_cidrs = models.JSONField(default=list, blank=True)
     api_server_cidrs = models.JSONField(default=list, blank=True)
