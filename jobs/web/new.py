@@ -134,9 +134,8 @@ def _faults(refusal: Invalid | Conflict | Denied | fields.FormFault) -> tuple[Fi
 
 def _page(request: HttpRequest, sheet: Sheet) -> HttpResponse:
     images = quotas.images(kind=sheet.form.kind)
-    usable = {flavor.name for team in sheet.teams for flavor in quotas.usable_flavors(team.pk)}
     options: dict[str, Sequence[Any]] = {
-        "flavor": [flavor for flavor in quotas.flavors(sheet.actor) if flavor.name in usable],
+        "flavor": _flavors(sheet),
         "image": images,
         "priority": quotas.priority_choices(),
     }
@@ -156,6 +155,13 @@ def _page(request: HttpRequest, sheet: Sheet) -> HttpResponse:
         "curl": _curl(sheet),
     }
     return render(request, "jobs/new.html", context, status=422 if sheet.errors else 200)
+
+
+def _flavors(sheet: Sheet) -> list[quotas.FlavorView]:
+    """What one of the teams could ever get; a choice that can only be refused is none."""
+    rows = list(quotas.live_flavors())
+    possible = {key for team in sheet.teams for key, most in quotas.maxima(team.pk, rows).items() if most}
+    return [view for view in quotas.flavors(sheet.actor) if view.mode == "none" or view.id in possible]
 
 
 def _curl(sheet: Sheet) -> str:
