@@ -55,6 +55,11 @@ def require_administrator(actor: Actor) -> None:
         raise Denied(_("Only an administrator of the platform may do this."))
 
 
+def is_active(tenant: Tenant) -> bool:
+    """Whether new work may start in the team."""
+    return tenant.state == TenantState.ACTIVE
+
+
 def require_active(tenant: Tenant) -> None:
     """TenantSuspended or TenantArchived where nothing new may start."""
     if tenant.state == TenantState.SUSPENDED:
