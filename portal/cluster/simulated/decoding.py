@@ -9,6 +9,7 @@ import yaml
 
 from portal.cluster.simulated.errors import ApiError, BadRequest
 from portal.cluster.simulated.objects import Obj, Resource
+from portal.cluster.simulated.shapes import fault
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -43,66 +44,30 @@ def as_object(document: Any, resource: Resource) -> Obj:
     """The document as an object of this resource; kind and apiVersion may be left out. Raises BadRequest."""
     if not isinstance(document, dict):
         raise BadRequest(f"the object provided is unrecognized (must be of type {resource.kind})")
-    obj = {"apiVersion": resource.api_version, "kind": resource.kind, **document}
+    obj = {"apiVersion": resource.api_version, "kind": resource.kind, **without_nulls(document)}
     if obj["kind"] != resource.kind:
         raise BadRequest(_wrong_kind(obj, resource))
     if obj["apiVersion"] != resource.api_version:
         text = f"the API version in the data ({obj['apiVersion']}) does not match the expected API version"
         raise BadRequest(f"{text} ({resource.api_version})")
-    obj["metadata"] = (
-        dict(obj.get("metadata") or {}) if isinstance(obj.get("metadata") or {}, dict) else obj["metadata"]
-    )
+    obj.setdefault("metadata", {})
     check_types(obj, resource)
     return obj
 
 
 def check_types(obj: Obj, resource: Resource) -> None:
-    """The few types that everything here relies on. Raises BadRequest."""
-    meta = obj["metadata"]
-    if not isinstance(meta, dict):
-        raise _mistyped(resource, meta, "metadata", "v1.ObjectMeta")
-    for name in ("name", "generateName", "namespace", "uid", "resourceVersion"):
-        if not isinstance(meta.get(name, ""), str | None):
-            raise _mistyped(resource, meta[name], f"metadata.{name}", "string")
-    for field, holder in (("metadata.labels", meta), ("metadata.annotations", meta), ("data", obj)):
-        _check_text_map(resource, field, holder.get(field.rpartition(".")[2]))
-    for name in ("ownerReferences", "finalizers", "managedFields"):
-        if not isinstance(meta.get(name) or [], list):
-            raise _mistyped(resource, meta[name], f"metadata.{name}", "[]")
-    for name in ("spec", "status"):
-        if not isinstance(obj.get(name) or {}, dict):
-            raise _mistyped(resource, obj[name], name, f"{resource.kind}{name.capitalize()}")
-    spec = obj.get("spec") or {}
-    template = spec.get("template") if resource.kind != "Pod" else {"spec": spec}
-    _check_containers(resource, template)
+    """Raises BadRequest for the first field of a wrong type, among those that something here reads."""
+    wrong = fault(obj)
+    if wrong is not None:
+        handled = f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}'
+        raise BadRequest(f"{handled}: {wrong}")
 
 
-def _check_text_map(resource: Resource, field: str, value: Any) -> None:
-    if value is None:
-        return
-    if not isinstance(value, dict):
-        raise _mistyped(resource, value, field, "map[string]string")
-    for text in value.values():
-        if not isinstance(text, str):
-            raise _mistyped(resource, text, field, "string")
-
-
-def _check_containers(resource: Resource, template: Any) -> None:
-    if template is None:
-        return
-    spec = template.get("spec") or {} if isinstance(template, dict) else None
-    if not isinstance(spec, dict):
-        raise _mistyped(resource, template, "spec.template", "v1.PodTemplateSpec")
-    for part in ("containers", "initContainers", "volumes", "tolerations"):
-        listed = spec.get(part) or []
-        if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
-            raise _mistyped(resource, listed, f"spec.template.spec.{part}", "[]")
-
-
-def _mistyped(resource: Resource, value: Any, field: str, wanted: str) -> BadRequest:
-    found = {bool: "bool", int: "number", float: "number", str: "string", list: "array"}.get(type(value), "object")
-    text = f"json: cannot unmarshal {found} into Go struct field {resource.kind}.{field} of type {wanted}"
-    return BadRequest(f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: {text}')
+def without_nulls(value: Any) -> Any:
+    """As a typed decoder reads it: a field that is null is a field that is not there."""
+    if isinstance(value, dict):
+        return {name: without_nulls(below) for name, below in value.items() if below is not None}
+    return [without_nulls(below) for below in value] if isinstance(value, list) else value
 
 
 def _wrong_kind(obj: Obj, resource: Resource) -> str:

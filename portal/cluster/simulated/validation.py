@@ -76,7 +76,7 @@ def check_new(obj: Obj) -> None:
 
 def check_change(old: Obj, new: Obj) -> None:
     """Raises Invalid with every fault found, changes to what never changes among them."""
-    causes = [*_label_faults(new["metadata"].get("labels"), "metadata.labels"), *_content(new), *_changes(old, new)]
+    causes = [*_references(new["metadata"]), *_content(new), *_changes(old, new)]
     if causes:
         raise Invalid(BY_KIND[new["kind"]], new["metadata"]["name"], causes)
 
@@ -96,7 +96,16 @@ def _metadata(obj: Obj) -> Iterator[Cause]:
         yield _invalid("metadata.name", name, f"must be no more than {longest} characters")
     if not pattern.fullmatch(name):
         yield _invalid("metadata.name", name, text)
-    yield from _label_faults(obj["metadata"].get("labels"), "metadata.labels")
+    yield from _references(obj["metadata"])
+
+
+def _references(meta: Obj) -> Iterator[Cause]:
+    yield from _label_faults(meta.get("labels"), "metadata.labels")
+    for reference in meta.get("ownerReferences") or []:
+        for name in ("apiVersion", "kind", "name", "uid"):
+            if not reference.get(name):
+                text = f"Invalid value: {compact(reference)}: {name} must not be empty"
+                yield Cause("FieldValueInvalid", text, "metadata.ownerReferences")
 
 
 def _label_faults(labels: Any, field: str) -> Iterator[Cause]:
