@@ -7,7 +7,7 @@ Nothing here is tried twice: a write whose answer is lost is `Unreachable`, and 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
@@ -182,7 +182,7 @@ class KubeGateway:
 
     def watch(
         self, kind: str, *, resource_version: str, selector: str = "", timeout_seconds: int = 300
-    ) -> Iterator[WatchEvent]:
+    ) -> Generator[WatchEvent]:
         query = {"watch": "1", "allowWatchBookmarks": "true", "timeoutSeconds": str(timeout_seconds)}
         query["resourceVersion"] = resource_version
         if selector:
@@ -202,7 +202,7 @@ class KubeGateway:
         previous: bool = False,
         since: str = "",
         limit_bytes: int | None = None,
-    ) -> Iterator[bytes]:
+    ) -> Generator[bytes]:
         query = {"container": container, "timestamps": "true"}
         if follow:
             query["follow"] = "true"

@@ -6,7 +6,7 @@ Objects are plain JSON dicts in Kubernetes' own shape.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -223,11 +223,11 @@ class ClusterGateway(Protocol):
 
     def watch(
         self, kind: str, *, resource_version: str, selector: str = "", timeout_seconds: int = 300
-    ) -> Iterator[WatchEvent]:
+    ) -> Generator[WatchEvent]:
         """Streams changes across all namespaces until the time-out; ends silently, raises Expired on 410 and
         Unreachable on a cut or a silence longer than the bookmark interval allows."""
 
-    def logs(  # noqa: PLR0913  the API's own parameters
+    def logs(
         self,
         namespace: str,
         pod: str,
@@ -237,7 +237,7 @@ class ClusterGateway(Protocol):
         previous: bool = False,
         since: str = "",
         limit_bytes: int | None = None,
-    ) -> Iterator[bytes]:
+    ) -> Generator[bytes]:
         """Raw bytes with the server's RFC 3339 time stamp before each line, as they come."""
 
     def discover(self) -> Discovery:

@@ -68,6 +68,7 @@ def simulated(*, controllers: bool = False, bookmark_every: float = 0.2) -> Iter
         loop.call_soon_threadsafe(loop.stop)
         thread.join(5)
         loop.close()
+        sock.close()
 
 
 async def _end() -> None:

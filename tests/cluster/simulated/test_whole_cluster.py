@@ -23,7 +23,7 @@ class Whole:
     def __init__(self) -> None:
         self.now = datetime(2026, 12, 1, 9, tzinfo=UTC)
         clock.set_source(lambda: self.now)
-        self.cluster = Cluster(Settings(port=0, control_port=0))
+        self.cluster = Cluster(Settings(port=0, data_port=0, control_port=0))
         self.ask = Asker(self.cluster.store, webhooks=self.cluster.webhooks)
         self.ask.api = self.cluster.api
         self.ask.player.api = self.cluster.api
