@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.template.loader import get_template
 from django.utils.deprecation import MiddlewareMixin
 from django.utils.functional import Promise
 from django.utils.http import urlencode
@@ -128,3 +129,13 @@ def permission_denied(request: HttpRequest, exception: Exception) -> HttpRespons
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """`handler404` for pages."""
     return show(request, NOT_FOUND)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """`handler500` for pages: needs no database, no session and no language, since any of them may be what broke."""
+    return HttpResponse(get_template("500.html").render(), status=500)
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """`CSRF_FAILURE_VIEW`: an old form, said in words."""
+    return show(request, EXPIRED_FORM)

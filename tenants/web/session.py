@@ -68,9 +68,7 @@ def password(request: HttpRequest) -> HttpResponse:
     except Invalid as refusal:
         errors = {PASSWORD_FIELDS[error.field]: error.message for error in refusal.errors}
         return render(request, "tenants/password.html", {"errors": errors}, status=422)
-    user = auth.get_user(request)
-    if user.is_authenticated:
-        user.refresh_from_db()
-        auth.update_session_auth_hash(request, user)
+    user = auth.get_user_model().objects.get(pk=actor.id)
+    auth.update_session_auth_hash(request, user)
     messages.success(request, _("Your password is changed."))
     return redirect("/")

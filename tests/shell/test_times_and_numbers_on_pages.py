@@ -78,9 +78,7 @@ def test_machine_places_are_the_same_in_every_language(language: str) -> None:
         assert shown("{{ n|machine }}", n=12345) == "12345"
         assert shown("{{ part|permille:whole }}", part=1.25, whole=10) == "125"
         assert shown("{% query q page=n %}", q={}, n=1234) == "?page=1234"
-        assert 'width="125"' in shown(
-            '{% include "components/_meter.html" with held=1.25 whole=10 label="x" %}'
-        )
+        assert 'width="125"' in shown('{% include "components/_meter.html" with held=1.25 whole=10 label="x" %}')
 
 
 def test_a_bar_never_grows_past_its_frame() -> None:
