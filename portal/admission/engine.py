@@ -78,6 +78,7 @@ class Engine:
                 if workload.spec.queue == spec.name and workload.phase is Phase.WAITING:
                     queue.line.push(workload)
         state.notify(queue, now)
+        state.ready[spec.name] = queue
         state.touch()
         return [] if spec.stop_policy is before else self._stop_or_start(queue)
 
@@ -105,6 +106,7 @@ class Engine:
             state.notify(queue, now)
             for key in queue.holders:
                 del state.workloads[key]
+                state.leaving.pop(key, None)
             del state.forest.queues[name]
             state.forest.rebuild()
             state.touch()
@@ -205,7 +207,7 @@ class Engine:
         decisions = next_decisions(self._state, now)
         if decisions or not self._instant:
             return decisions
-        leaving = [w for w in self._state.workloads.values() if w.phase is Phase.EVICTED]
+        leaving = list(self._state.leaving.values())
         return [decision for workload in leaving for decision in self._state.release(workload, now)]
 
     def next_due(self) -> float | None:

@@ -53,7 +53,7 @@ def _candidates(forest: Forest, request: Request) -> list[Workload]:
     if preemption.within_queue is not PreemptionPolicy.NEVER:
         found += holders_of(queue, request, preemption.within_queue)
     if queue.node.parent is not None and preemption.reclaim_within_cohort is not PreemptionPolicy.NEVER:
-        for other in forest.queues_below(forest.root_name(queue)):
+        for other in forest.trees[queue.root]:
             if other is queue or not other.active:
                 continue
             if any(other.node.borrowing_with(cell, 0) for cell in request.contested):

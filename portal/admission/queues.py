@@ -26,11 +26,12 @@ class _Class:
 class WaitingLine:
     """Waiting workloads of one queue, least `order` first, except that a preemptor may stick to the front."""
 
-    __slots__ = ("_classes", "_fronts", "members", "sticky")
+    __slots__ = ("_classes", "_fronts", "any_parked", "members", "sticky")
 
     def __init__(self) -> None:
         self.members: dict[str, Workload] = {}
         self.sticky: str | None = None
+        self.any_parked = False
         self._classes: dict[Hashable, _Class] = {}
         # A heap that holds at least the front of every class that is not parked; other entries are dropped when met.
         self._fronts: list[Order] = []
@@ -106,10 +107,12 @@ class WaitingLine:
     def park(self, workload: Workload) -> None:
         """Park the workload's whole class, and who joins it."""
         self._classes[workload.shape].parked = True
+        self.any_parked = True
 
     def unpark(self) -> bool:
         """Make every class eligible again; whether somebody had been parked."""
         moved = False
+        self.any_parked = False
         for shape, group in list(self._classes.items()):
             if group.parked:
                 group.parked = False
@@ -127,6 +130,7 @@ class WaitingLine:
         twin = WaitingLine()
         twin.members = {key: workloads[key] for key in self.members}
         twin.sticky = self.sticky
+        twin.any_parked = self.any_parked
         twin._fronts = list(self._fronts)
         for shape, group in self._classes.items():
             other = twin._classes[shape] = _Class()

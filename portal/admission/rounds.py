@@ -24,9 +24,14 @@ def next_decisions(state: State, now: float) -> list[Decision]:
 
 def _heads(state: State) -> Heads:
     heads: Heads = []
-    for queue in state.forest.queues.values():
-        head = queue.line.head() if queue.active else None
-        if head is not None:
+    for name, queue in list(state.ready.items()):
+        if state.forest.queues.get(name) is not queue or not queue.active:
+            del state.ready[name]
+            continue
+        head = queue.line.head()
+        if head is None:
+            del state.ready[name]
+        else:
             heads.append((queue, head))
     return heads
 
@@ -77,8 +82,7 @@ def _preempt(state: State, verdict: Verdict) -> list[Decision]:
     for target in verdict.entry.targets:
         victim = target.workload
         if victim.phase is Phase.ADMITTED:
-            victim.phase = Phase.EVICTED
-            victim.eviction_stands = True
+            state.tell_to_go(victim)
             state.idle_rounds = 0
             key = workload.spec.key
             decisions.append(Evict(victim.spec.key, EvictionReason.PREEMPTED, target.reason, key))

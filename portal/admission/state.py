@@ -26,6 +26,9 @@ class State:
         self.number = 0
         self.dirty = False
         self.idle_rounds = 0
+        # Queues that may have a head, and evicted workloads that still hold quota; dicts as ordered sets.
+        self.ready: dict[str, Queue] = {}
+        self.leaving: dict[str, Workload] = {}
 
     def texts(self) -> AmountText:
         """The writer of amounts into messages."""
@@ -39,14 +42,15 @@ class State:
     def notify(self, queue: Queue, now: float) -> None:
         """Un-park the queue's whole tree with the next batch."""
         if not queue.in_cycle:
-            self.due.setdefault(self.forest.root_name(queue), now + REQUEUE_BATCH_SECONDS)
+            self.due.setdefault(queue.root, now + REQUEUE_BATCH_SECONDS)
 
     def unpark(self, now: float) -> None:
         """Un-park what is due."""
         for root in [root for root, due in self.due.items() if due <= now]:
             del self.due[root]
-            for queue in self.forest.queues_below(root):
-                if queue.line.unpark():
+            for queue in self.forest.trees.get(root, ()):
+                if queue.line.any_parked and queue.line.unpark():
+                    self.ready[queue.spec.name] = queue
                     self.touch()
 
     def enqueue(self, workload: Workload) -> list[Decision]:
@@ -57,6 +61,7 @@ class State:
         if queue is None:
             return self.explain(workload, messages.queue_missing(name), PendingReason.INADMISSIBLE)
         queue.line.push(workload)
+        self.ready[name] = queue
         self.touch()
         if not queue.active:
             return self.explain(workload, messages.queue_inactive(name), PendingReason.INADMISSIBLE)
@@ -81,6 +86,11 @@ class State:
         workload.eviction_stands = False
         queue.line.remove(workload.spec.key)
         queue.holders[workload.spec.key] = workload
+        queue.version += 1
+        priority = workload.spec.priority
+        for cell, amount in workload.usage:
+            held = queue.held.setdefault(cell, {})
+            held[priority] = held.get(priority, 0) + amount
 
     def leave(self, workload: Workload, now: float) -> None:
         """Take a workload out of its queue's line and holders, with its usage."""
@@ -92,18 +102,26 @@ class State:
         if queue.holders.pop(key, None) is not None:
             for cell, amount in workload.usage:
                 queue.node.remove(cell, amount)
+                queue.held[cell][workload.spec.priority] -= amount
             queue.generation += 1
+            queue.version += 1
+            self.leaving.pop(key, None)
         workload.usage, workload.cells, workload.assignment, workload.scan = (), frozenset(), (), None
         self.notify(queue, now)
         self.touch()
 
     def evict(self, workload: Workload, reason: str) -> Evict:
         """Mark a running workload as told to go; drained ones wait until their queue starts again."""
-        workload.phase = Phase.EVICTED
-        workload.eviction_stands = True
+        self.tell_to_go(workload)
         workload.blocked = reason == EvictionReason.CLUSTER_QUEUE_STOPPED
         self.touch()
         return Evict(workload.spec.key, reason)
+
+    def tell_to_go(self, workload: Workload) -> None:
+        """From now on the workload only holds quota until its pods are gone."""
+        workload.phase = Phase.EVICTED
+        workload.eviction_stands = True
+        self.leaving[workload.spec.key] = workload
 
     def release(self, workload: Workload, now: float) -> list[Decision]:
         """Take the quota of an evicted workload back and let it wait again."""
@@ -127,4 +145,6 @@ class State:
         twin.forest = self.forest.copy(twin.workloads)
         twin.due = dict(self.due)
         twin.number, twin.dirty, twin.idle_rounds = self.number, self.dirty, self.idle_rounds
+        twin.ready = {name: twin.forest.queues[name] for name in self.ready if name in twin.forest.queues}
+        twin.leaving = {key: twin.workloads[key] for key in self.leaving}
         return twin

@@ -44,7 +44,12 @@ class Queue:
     holders: dict[str, Workload] = field(default_factory=dict)
     plans: tuple[GroupPlan, ...] = ()
     groups: dict[str, GroupPlan] = field(default_factory=dict)
+    # What its holders use, by cell and priority.
+    held: dict[int, dict[int, int]] = field(default_factory=dict)
+    root: tuple[str, str] = ("queue", "")
     generation: int = 0
+    # Grows with every change of its booked usage or of any quota.
+    version: int = 0
     in_cycle: bool = False
     never_preempts: bool = True
 
@@ -62,6 +67,8 @@ class Forest:
         self.queues: dict[str, Queue] = {}
         self.cohort_specs: dict[str, CohortSpec] = {}
         self.cohorts: dict[str, QuotaNode] = {}
+        # The queues of each tree; a tree is what is un-parked together, named by its root.
+        self.trees: dict[tuple[str, str], list[Queue]] = {}
 
     def put_queue(self, spec: ClusterQueueSpec) -> Queue:
         """Add or replace a queue's specification; its workloads stay."""
@@ -103,8 +110,13 @@ class Forest:
             node.children = []
             self._fill(node, () if spec_of is None else spec_of.resource_groups)
         self._link()
+        self.trees = {}
         for queue in self.queues.values():
             queue.generation += 1
+            queue.version += 1
+            root = queue.node.root()
+            queue.root = ("queue" if root.is_queue else "cohort", root.name)
+            self.trees.setdefault(queue.root, []).append(queue)
 
     def _number(self, groups: tuple[ResourceGroup, ...]) -> None:
         for group in groups:
@@ -157,15 +169,6 @@ class Forest:
             at = None if spec is None else spec.parent
         return False
 
-    def root_name(self, queue: Queue) -> tuple[str, str]:
-        """What is un-parked together: the root cohort, or the queue where it has none."""
-        root = queue.node.root()
-        return ("queue" if root.is_queue else "cohort", root.name)
-
-    def queues_below(self, root: tuple[str, str]) -> list[Queue]:
-        """The queues of one tree, named by `root_name`."""
-        return [queue for queue in self.queues.values() if self.root_name(queue) == root]
-
     def copy(self, workloads: dict[str, Workload]) -> "Forest":
         """An independent copy over copied workloads; what only a rebuild replaces is shared."""
         twin = Forest()
@@ -182,7 +185,9 @@ class Forest:
                 node=queue.node.copy(),
                 line=queue.line.copy(workloads),
                 holders={key: workloads[key] for key in queue.holders},
+                held={cell: dict(amounts) for cell, amounts in queue.held.items()},
             )
+            twin.trees.setdefault(copy.root, []).append(copy)
             if queue.node.parent is not None:
                 copy.node.attach(twin.cohorts[queue.node.parent.name])
         return twin

@@ -20,7 +20,6 @@ from portal.admission import (
     Fungibility,
     FungibilityPolicy,
     FungibilityPreference,
-    Pending,
     PodSet,
     Preemption,
     PreemptionPolicy,
@@ -152,7 +151,7 @@ class Scenario:
 
     def _set_active(self, event: Record) -> list[Decision]:
         known = self.workloads[event["workload"]]
-        why = {name: known[name] for name in ("reason", "message") if name in known}
+        why: Record = {name: known[name] for name in ("reason", "message") if name in known}
         self.workloads[event["workload"]] = {"state": "pending" if event["active"] else "inactive", **why}
         return self.engine.set_active(event["workload"], self.now, active=event["active"])
 
@@ -184,7 +183,7 @@ class Scenario:
         if isinstance(decision, Released):
             self.workloads[decision.key] = {"state": "pending"}
             return [[decision.key, "released"]]
-        if isinstance(decision, Pending) and known["state"] in {"pending", "inactive"}:
+        if known["state"] in {"pending", "inactive"}:
             known["reason"], known["message"] = str(decision.reason), decision.message
         return []
 
