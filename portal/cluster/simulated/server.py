@@ -1,4 +1,4 @@
-"""The process: one loop that serves the API and runs the controllers."""
+"""The process: one loop that serves the API, the data plane and the control endpoint, and runs the controllers."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ import uvicorn
 from portal.cluster.simulated.api import Api
 from portal.cluster.simulated.control import Control
 from portal.cluster.simulated.controllers.manager import Manager
+from portal.cluster.simulated.dataplane import DataPlane
 from portal.cluster.simulated.in_use import release_finalizers
 from portal.cluster.simulated.logs import LogBook
 from portal.cluster.simulated.namespaces import bootstrap
@@ -33,11 +34,14 @@ _GATHER = 0.005
 
 @dataclass(frozen=True)
 class Settings:
-    """Ports on the loopback address (0: any free one). state: the store's file, None keeps nothing; the containers'
-    logs are kept beside it. speed: how much faster than real delays pass."""
+    """Ports on the loopback address (0: any free one). portal: where the portal listens, which the data plane asks
+    before it opens a notebook. state: the store's file, None keeps nothing; the containers' logs are kept beside it.
+    speed: how much faster than real delays pass."""
 
     port: int
+    data_port: int
     control_port: int
+    portal: str = "http://127.0.0.1:8000"
     state: Path | None = None
     speed: float = 1.0
     bookmark_every: float = 10.0
@@ -62,6 +66,7 @@ class Cluster:
             bookmark_every=settings.bookmark_every,
             visibility=PendingWorkloads(self.manager),
         )
+        self.data_plane = DataPlane(self.manager, settings.portal_url)
         self.control = Control(self.manager)
 
     async def run_controllers(self) -> None:
@@ -104,9 +109,10 @@ def listen(host: str, port: int) -> socket.socket:
 
 async def serve(settings: Settings) -> None:
     """Until SIGTERM or SIGINT. Raises OSError, ValueError."""
-    listening = [listen(settings.host, port) for port in (settings.port, settings.control_port)]
+    ports = (settings.port, settings.data_port, settings.control_port)
+    listening = [listen(settings.host, port) for port in ports]
     cluster = Cluster(settings)
-    applications: list[Any] = [cluster.api, cluster.control]
+    applications: list[Any] = [cluster.api, cluster.data_plane, cluster.control]
     servers = [application_server(application) for application in applications]
     loop = asyncio.get_running_loop()
 

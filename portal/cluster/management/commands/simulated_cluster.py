@@ -6,6 +6,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings as django_settings
 from django.core.management.base import BaseCommand, CommandError
 
 from portal.cluster.simulated import server
@@ -20,13 +21,16 @@ class Command(BaseCommand):
         parser.add_argument("--port", type=int, required=True, help="of the Kubernetes API")
         parser.add_argument("--data-port", type=int, required=True, help="of the data plane")
         parser.add_argument("--control-port", type=int, required=True, help="of the control endpoint")
+        parser.add_argument("--portal-url", help="whom the data plane asks; the public address unless given")
         parser.add_argument("--state", type=Path, help="the file that keeps the objects over a restart")
         parser.add_argument("--speed", type=float, default=1.0, help="how much faster than real delays pass")
 
     def handle(self, *_: str, **options: Any) -> None:
         settings = server.Settings(
             port=options["port"],
+            data_port=options["data_port"],
             control_port=options["control_port"],
+            portal_url=options["portal_url"] or django_settings.PUBLIC_URL,
             state=options["state"],
             speed=options["speed"],
         )
