@@ -34,14 +34,14 @@ _GATHER = 0.005
 
 @dataclass(frozen=True)
 class Settings:
-    """Ports on the loopback address (0: any free one). portal: where the portal listens, which the data plane asks
-    before it opens a notebook. state: the store's file, None keeps nothing; the containers' logs are kept beside it.
+    """Ports on the loopback address (0: any free one). portal_url: where the portal listens, which the data plane
+    asks before it opens a notebook. state: the store's file, None keeps nothing; the containers' logs are kept beside it.
     speed: how much faster than real delays pass."""
 
     port: int
     data_port: int
     control_port: int
-    portal: str = "http://127.0.0.1:8000"
+    portal_url: str = "http://127.0.0.1:8000"
     state: Path | None = None
     speed: float = 1.0
     bookmark_every: float = 10.0
