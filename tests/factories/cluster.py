@@ -7,6 +7,7 @@ from typing import Any
 
 from portal.cluster import content, names
 from portal.cluster.models import Cluster, MirrorObject, MirrorStream
+from portal.cluster.port import ClusterGateway
 from portal.kernel import clock
 
 _numbers = itertools.count(1)
@@ -83,3 +84,12 @@ def admitted(
     status = {"conditions": conditions, "admission": {"clusterQueue": queue, "podSetAssignments": [podset]}}
     metadata = {"name": name, "namespace": queue}
     return mirrored(on, {"kind": "Workload", "metadata": metadata, "spec": {}, "status": status}, **fields)
+
+
+def relist(on: Cluster, gateway: ClusterGateway, *kinds: str) -> None:
+    """Fills the mirror with what the cluster has now, as a fresh list of these kinds would."""
+    for kind in kinds:
+        MirrorObject.objects.filter(cluster=on, kind=kind).delete()
+        for obj in gateway.list(kind).items:
+            mirrored(on, {**obj, "kind": kind})
+    synced(on, *kinds)
