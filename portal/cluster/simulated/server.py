@@ -35,8 +35,8 @@ _GATHER = 0.005
 @dataclass(frozen=True)
 class Settings:
     """Ports on the loopback address (0: any free one). portal_url: where the portal listens, which the data plane
-    asks before it opens a notebook. state: the store's file, None keeps nothing; the containers' logs are kept beside it.
-    speed: how much faster than real delays pass."""
+    asks before it opens a notebook. state: the store's file, None keeps nothing; the containers' logs are kept beside
+    it. speed: how much faster than real delays pass."""
 
     port: int
     data_port: int

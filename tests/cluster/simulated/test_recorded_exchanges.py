@@ -5,13 +5,16 @@ Left out are the exchanges of NOT_CLAIMED, each with its reason; the README of t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from portal.cluster import simulated
 from portal.cluster.simulated.api import Api
 from portal.cluster.simulated.logs import LogBook
 from portal.cluster.simulated.namespaces import bootstrap
@@ -26,6 +29,7 @@ RIGHTS = "everybody may do everything: no tokens, no RBAC"
 FIELDS = "fields are not checked against a schema: unknown ones are kept"
 SECURITY = "pod security and resource quotas are not enforced"
 CONTROLLERS = "what the controllers did; their own tests compare it"
+VISIBILITY = "the manager answers; test_whole_cluster compares it"
 NOT_CLAIMED = {
     "version": "says that it is simulated, and by what; the version itself is the same",
     "api-groups": "fewer groups; the next test compares those that are served",
@@ -51,8 +55,8 @@ NOT_CLAIMED = {
     "job-finished": CONTROLLERS,
     "clusterqueue-borrowing": CONTROLLERS,
     "workload-pending": CONTROLLERS,
-    "visibility-clusterqueue": CONTROLLERS,
-    "visibility-missing-localqueue": CONTROLLERS,
+    "visibility-clusterqueue": VISIBILITY,
+    "visibility-missing-localqueue": VISIBILITY,
     "workload-exceeds-maximum": CONTROLLERS,
     "workload-no-localqueue": CONTROLLERS,
     "watch-workloads-reclaim": CONTROLLERS,
@@ -66,7 +70,7 @@ NOT_CLAIMED = {
     "statefulset-pods": CONTROLLERS,
     "workloads-of-pod-based": CONTROLLERS,
     "workloads-after-scale-zero": CONTROLLERS,
-    "kueue-down-visibility": CONTROLLERS,
+    "kueue-down-visibility": VISIBILITY,
     "list-exact-old-rv": "version 5 of another history; test_lists has a list at an old version",
 }
 
@@ -201,6 +205,13 @@ def test_answer_is_as_recorded(exchange_id: str) -> None:
 
 def test_every_exchange_left_out_was_recorded() -> None:
     assert NOT_CLAIMED.keys() <= {exchange["id"] for exchange in exchanges()}
+
+
+def test_readme_has_the_same_table() -> None:
+    readme = Path(simulated.__file__).with_name("README.md").read_text()
+    rows = re.findall(r"^\| (`.*`) \| (.*) \|$", readme.partition("## Known differences")[2], re.MULTILINE)
+
+    assert {name: reason for names, reason in rows for name in re.findall(r"`([^`]+)`", names)} == NOT_CLAIMED
 
 
 @pytest.mark.parametrize("exchange_id", ["api-groups", "api-resources"])
