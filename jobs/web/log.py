@@ -1,8 +1,9 @@
-"""The log panel of a workload's page: the end of one container's log, renewed while it may grow."""
+"""The log panel of a workload's page: the end of a run's log, renewed while it may grow."""
 
 from __future__ import annotations
 
 import hashlib
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -14,12 +15,13 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from jobs import selectors
-from jobs.states import FINAL_STATES, State
 from jobs.web.forms import FORMS
+from portal.kernel import clock
 from portal.kernel.actors import Person
 from tenants.web.visitor import person
 
 LINES = 400
+LATE = timedelta(seconds=30)
 
 
 @never_cache
@@ -34,26 +36,26 @@ def log(request: HttpRequest, workload_id: UUID) -> HttpResponse:
     return render(request, "jobs/_log.html", {"workload": row, "log": context})
 
 
+def _just_ended(row: Any) -> bool:
+    """The last lines of a pod arrive a little after its end."""
+    return row.finished_at is not None and clock.now() - row.finished_at < LATE
+
+
 def log_context(actor: Person, row: Any, query: QueryDict) -> dict[str, Any]:
     """What the panel shows. Raises Denied for those who may not read it (a notebook's log is its owner's)."""
     asked = query.get("run", "")
     run = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 9 else row.run_number
-    container = query.get("container", "")
-    selectors.log_access(actor, row.pk)
-    found = selectors.log_text(actor, row.pk, run=run, container=container, tail=LINES, since="", previous=False)
-    grows = run == row.run_number and State(row.state) not in FINAL_STATES
+    found = selectors.log_text(actor, row.pk, run=run, tail=LINES)
+    grows = found.expected or (run == row.run_number and _just_ended(row))
     version = hashlib.sha256(f"{found.text}{grows}".encode()).hexdigest()[:16]
-    chosen = {"run": run, **({"container": container} if container else {})}
     return {
         "text": found.text,
-        "gap": getattr(found, "gap", ""),
+        "truncated": found.truncated,
         "run": run,
         "runs": list(range(row.run_number, max(0, row.run_number - 5), -1)) if row.run_number > 1 else [],
-        "container": container,
-        "containers": selectors.log_containers(actor, row.pk, run),
         "polls": grows,
         "version": version,
-        "query": "?" + urlencode({**chosen, "version": version}),
-        "full_url": f"/api/v1/{FORMS[row.kind].path}/{row.pk}/logs/?{urlencode({**chosen, 'tail': 10000})}",
+        "query": "?" + urlencode({"run": run, "version": version}),
+        "full_url": f"/api/v1/{FORMS[row.kind].path}/{row.pk}/logs/?run={run}&tail=10000",
         "empty": _("Nothing is written yet; lines appear here by themselves.") if grows else _("It wrote nothing."),
     }
