@@ -7,6 +7,7 @@ Nothing here is tried twice: a write whose answer is lost is `Unreachable`, and 
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -294,6 +295,7 @@ class KubeGateway:
         raise error
 
 
+_ADDRESS = re.compile(r"HTTPS?Connection(Pool)?\([^)]*\): ")
 # A conflict that means: ours is gone (another object has the name), or the namespace is already going.
 _GONE_OR_GOING = ("the UID in the precondition", "all content is removed from this namespace")
 
@@ -308,7 +310,8 @@ def _as_cluster_errors() -> Iterator[None]:
 
 
 def _words(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"[:300]
+    """The client's words without the address of the connection, which people who read them know."""
+    return _ADDRESS.sub("", str(error))[:300] or type(error).__name__
 
 
 def _collection(resource: Resource, namespace: str | None) -> str:

@@ -26,6 +26,7 @@ _PAGE = 500
 _WATCH_SECONDS = 300
 _LONGEST_WAIT = 15.0
 _NOT_SERVED_WAIT = 30.0
+_SLICE = 0.25
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,18 @@ class Term:
 
     items: queue.Queue[Item] = field(default_factory=lambda: queue.Queue(QUEUE_SIZE))
     over: threading.Event = field(default_factory=threading.Event)
+    nudges: int = 0
+
+    def nudge(self) -> None:
+        """The server is back: whoever waits before trying again need not."""
+        self.nudges += 1
+
+    def rest(self, seconds: float) -> None:
+        """Waits, until nudged or over."""
+        before, until = self.nudges, clock.monotonic() + seconds
+        while self.nudges == before and (left := until - clock.monotonic()) > 0:
+            if self.over.wait(min(left, _SLICE)):
+                return
 
     def put(self, item: Item) -> None:
         """Waits while the queue is full: a flood slows its reader down and fills no memory. Raises Over."""
@@ -126,12 +139,12 @@ class KindStream(threading.Thread):
             except Expired:
                 self._version = ""
                 self._failures += 1
-                self._rest(min(0.1 * self._failures, _LONGEST_WAIT))
+                self._term.rest(min(0.1 * self._failures, _LONGEST_WAIT))
             except ClusterError as error:
                 self._sure = False
                 self._failures += 1
                 self._tell(error)
-                self._rest(self._wait(error))
+                self._term.rest(self._wait(error))
 
     def _once(self) -> None:
         """List if need be, then one watch until it ends."""
@@ -197,9 +210,6 @@ class KindStream(threading.Thread):
         if isinstance(error, (Missing, Forbidden)):
             return _NOT_SERVED_WAIT
         return min(_LONGEST_WAIT, 0.2 * 2.0 ** min(self._failures, 10)) * random.uniform(0.7, 1.3)  # noqa: S311  jitter
-
-    def _rest(self, seconds: float) -> None:
-        self._term.over.wait(seconds)
 
 
 def collect(term: Term, *, most: int = 200, seconds: float = 0.1, idle: float = 0.5) -> list[Item]:

@@ -85,6 +85,8 @@ class Probe(threading.Thread):
             return
         except ClusterError as error:
             log.info("the probe was refused, so the server is there: %s", error.message)
+        if self.failures:
+            self._term.nudge()
         self.failures = 0
         self.heard_at = clock.monotonic()
 
@@ -105,6 +107,7 @@ class ClusterWatch(threading.Thread):
         self._gateways = gateways
         self._leadership = Leadership(f"watch:{cluster.pk}")
         self._problems: dict[str, str] = {}
+        self._away: set[str] = set()
 
     def run(self) -> None:
         try:
@@ -134,7 +137,8 @@ class ClusterWatch(threading.Thread):
     def _lead(self) -> None:
         log.info("watching cluster %s", self.cluster.name)
         term = Term()
-        self._problems = {}
+        self._problems.clear()
+        self._away.clear()
         try:
             gateway = self._gateways(self.cluster)
             mirror = Mirror(self.cluster, self._fence)
@@ -186,19 +190,24 @@ class ClusterWatch(threading.Thread):
 
     def _note_trouble(self, items: list[Item], probe: Probe) -> None:
         for item in items:
-            if isinstance(item, Trouble):
-                self._problems.pop(item.kind, None)
-                if item.error is not None:
-                    log.warning("stream of %s: %s: %s", item.kind, type(item.error).__name__, item.error.message)
-                    self._problems[item.kind] = f"{type(item.error).__name__}: {item.error.message}"[:_REASON]
-            else:
+            if not isinstance(item, Trouble):
                 probe.heard_at = clock.monotonic()
-        probe.in_trouble = bool(self._problems)
+                continue
+            before = self._problems.pop(item.kind, "")
+            self._away.discard(item.kind)
+            if isinstance(item.error, _AWAY):
+                self._away.add(item.kind)  # the whole server's trouble, told once by the probe
+            elif item.error is not None:
+                self._problems[item.kind] = words = f"{type(item.error).__name__}: {item.error.message}"[:_REASON]
+                if words != before:
+                    log.warning("stream of %s: %s", item.kind, words)
+        probe.in_trouble = bool(self._away)
 
     def _tell_health(self, probe: Probe) -> None:
         """Reachability and capabilities onto the cluster's row, when they change."""
         row = Cluster.objects.filter(pk=self.cluster.pk)
         if probe.away and self.cluster.unreachable_since is None:
+            self.cluster.unreachable_since = clock.now()
             row.update(unreachable_since=self.cluster.unreachable_since, unreachable_reason=probe.error)
             log.warning("cluster %s is unreachable: %s", self.cluster.name, probe.error)
         elif self.cluster.unreachable_since is not None and not probe.failures and probe.discovery is not None:

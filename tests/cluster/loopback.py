@@ -49,7 +49,7 @@ def simulated(*, controllers: bool = False, bookmark_every: float = 0.2) -> Iter
     thread = threading.Thread(target=loop.run_forever, name="simulated-cluster", daemon=True)
     thread.start()
     sock = listen("127.0.0.1", 0)
-    cluster = Cluster(Settings(port=0, bookmark_every=bookmark_every))
+    cluster = Cluster(Settings(port=0, data_port=0, control_port=0, bookmark_every=bookmark_every))
     config = uvicorn.Config(cluster.api, lifespan="off", log_config=None, access_log=False, timeout_graceful_shutdown=1)
     server = _Server(config)
     tasks = [asyncio.run_coroutine_threadsafe(server.serve([sock]), loop)]
