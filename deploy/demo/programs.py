@@ -74,7 +74,7 @@ def _portal(places: Places, ports: Ports) -> list[Program]:
     listen = ("--host", "127.0.0.1", "--port", str(ports.web), "--limit-concurrency", str(WEB_CONCURRENCY))
     quiet = ("--no-access-log", "--timeout-graceful-shutdown", "3", "--lifespan", "off")
     celery = (sys.executable, "-m", "celery", "-A", "portal")
-    pool = ("--concurrency", "2", "--loglevel", "INFO", "--without-gossip")
+    pool = ("--concurrency", "2", "--loglevel", "INFO", "--without-gossip", "--without-mingle")
     schedule = ("--schedule", str(places.schedule / f"beat-{sys.version_info[0]}.{sys.version_info[1]}"))
     door = {"TURNO_CLUSTER_CONNECTIONS": f"default=http://127.0.0.1:{ports.cluster}"}  # not for web, nor for beat
     return [

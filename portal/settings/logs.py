@@ -53,7 +53,11 @@ def configure(*, level: str, json_lines: bool) -> None:
             "loggers": {
                 "django.server": {"level": "WARNING"},
                 "uvicorn.access": {"level": "WARNING"},
+                "uvicorn": {"level": level, "handlers": [], "propagate": True},
+                # One line a task, every two seconds for ever, says nothing.
                 "celery.app.trace": {"level": "WARNING"},
+                "celery.beat": {"level": "WARNING"},
+                "celery.worker.strategy": {"level": "WARNING"},
                 "urllib3": {"level": "ERROR"},
             },
         }
