@@ -4,7 +4,7 @@ A cycle changes usage as it goes (admissions stay; what preemptors and hopeless 
 end) and says what became of each head.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
@@ -15,11 +15,14 @@ from portal.admission.flavors import AmountText, FlavorFinder, Mode, Search
 from portal.admission.model import FairSharing, PreemptionPolicy
 from portal.admission.nodes import QuotaNode, borrowing_height
 from portal.admission.partial import largest_that_fits
+from portal.admission.prospects import simple
 from portal.admission.shares import ShareBook
 from portal.admission.tree import Forest, Queue
 from portal.admission.turns import Entry, classic_order, fair_order
 from portal.admission.victims import classic_targets
 from portal.admission.workloads import Workload
+
+Heads = Sequence[tuple[Queue, Workload]]
 
 
 class Outcome(Enum):
@@ -55,9 +58,13 @@ class Cycle:
     def __post_init__(self) -> None:
         self.book = ShareBook(self.forest.cells.names)
 
-    def run(self, heads: list[tuple[Queue, Workload]]) -> list[Verdict]:
-        """Look at all heads, then process them in turn; what was only set aside is given back at the end."""
+    def run(self, heads: Heads, without_hope: Heads = ()) -> list[Verdict]:
+        """Look at all heads, then process them in turn; what was only set aside is given back at the end.
+
+        Those known to be without hope take part only for what they set aside.
+        """
         entries = [self.nominate(queue, workload) for queue, workload in heads]
+        entries += [self._rejected(queue, workload) for queue, workload in without_hope]
         verdicts = [self._process(entry) for entry in self._turns(entries)]
         self._give_back()
         return verdicts
@@ -98,6 +105,20 @@ class Cycle:
             reduced = largest_that_fits(workload.spec.podsets, attempt)
             if reduced is not None:
                 return reduced
+        return Entry(queue, workload, search)
+
+    def _rejected(self, queue: Queue, workload: Workload) -> Entry:
+        """The entry of a workload that is certain to be rejected, remembered while its queue's usage stays the same."""
+        if not simple(workload):
+            return self.nominate(queue, workload)
+        known = workload.rejection
+        if known is not None and known[0] == queue.version and isinstance(known[1], Search):
+            return Entry(queue, workload, known[1])
+        finder = FlavorFinder(queue, workload, _nobody, fair=self.fair is not None, text=self.text)
+        search = finder.find(None, self.number)
+        parent = queue.node.parent
+        if parent is None or parent.parent is None:
+            workload.rejection = (queue.version, search)
         return Entry(queue, workload, search)
 
     def _targets(self, queue: Queue, workload: Workload, search: Search) -> list[Target]:
@@ -180,3 +201,8 @@ class Cycle:
     def _set_aside(self, node: QuotaNode, cell: int, amount: int) -> None:
         node.add(cell, amount)
         self._aside.append((node, cell, amount))
+
+
+def _nobody(queue: Queue, _workload: Workload, cell: int, amount: int) -> tuple[Mode, int]:
+    """The oracle for those who can evict nobody."""
+    return Mode.NO_CANDIDATES, borrowing_height(queue.node, cell, amount)[0]

@@ -45,7 +45,8 @@ class Engine:
     """One Kueue. `text` writes amounts into messages; `instant_release` gives a victim's quota back by itself.
 
     With `instant_release`, quota comes back as soon as no cycle changes anything: as in a cluster whose pods take no
-    time to stop. No method does I/O or raises for unknown keys; unknown ones are ignored.
+    time to stop. Without `explains` there are no Pending decisions, which saves most of the work. No method does I/O or
+    raises for unknown keys; unknown ones are ignored.
     """
 
     def __init__(
@@ -54,8 +55,9 @@ class Engine:
         *,
         text: Callable[[str, int], str] = plain_amount,
         instant_release: bool = False,
+        explains: bool = True,
     ) -> None:
-        self._state = State(fair_sharing, text)
+        self._state = State(fair_sharing, text, explains=explains)
         self._instant = instant_release
 
     def set_fair_sharing(self, fair_sharing: FairSharing | None, now: float) -> None:
@@ -271,8 +273,9 @@ class Engine:
         above = [] if known is None else [node.name for node in known.node.path()]
         return "/" + "/".join([*reversed(above), queue])
 
-    def fork(self) -> "Engine":
+    def fork(self, *, explains: bool = True, instant_release: bool = False) -> "Engine":
         """An independent copy, to try out what would happen."""
-        twin = Engine(instant_release=self._instant)
+        twin = Engine(instant_release=instant_release)
         twin._state = self._state.copy()
+        twin._state.explains = explains
         return twin

@@ -224,6 +224,19 @@ class AmountText:
         return messages.more_needed(resource, flavor, self._amount(resource, missing))
 
 
+class Unsaid(AmountText):
+    """Writes no messages, for those who only want to know what is decided."""
+
+    def __init__(self) -> None:
+        super().__init__([], lambda _resource, _amount: "")
+
+    def exceeds_maximum(self, cell: int, before: int, amount: int, maximum: int) -> str:
+        return ""
+
+    def more_needed(self, cell: int, missing: int) -> str:
+        return ""
+
+
 def _podset_mode(podset: PodSetChoice) -> Mode:
     if not podset.reasons:
         return Mode.FIT

@@ -2,7 +2,8 @@
 
 from portal.admission.cycle import Cycle, Outcome, Verdict
 from portal.admission.decisions import Admit, Decision, Evict, EvictionReason
-from portal.admission.model import PodSetAssignment, QueueingStrategy
+from portal.admission.model import PodSetAssignment, PreemptionPolicy, QueueingStrategy
+from portal.admission.prospects import hopeless
 from portal.admission.state import State
 from portal.admission.tree import Queue
 from portal.admission.workloads import Phase, Workload
@@ -40,11 +41,42 @@ def _run(state: State, heads: Heads, now: float) -> list[Decision]:
     state.number += 1
     state.idle_rounds += 1
     decisions: list[Decision] = []
-    for verdict in Cycle(state.forest, state.fair, state.texts(), state.number).run(heads):
-        decisions += _apply(state, verdict, now)
+    without_hope: Heads = [] if state.explains else _without_hope(state, heads)
+    if len(without_hope) < len(heads):
+        for verdict in _cycle(state, heads, without_hope):
+            decisions += _apply(state, verdict, now)
+    for queue, workload in without_hope:
+        _reject(state, queue, workload)
     # A head may go on with its next flavors in the next cycle; when all have had their turn, nothing can change.
     state.dirty = state.idle_rounds <= _flavors_left(heads)
     return decisions
+
+
+def _without_hope(state: State, heads: Heads) -> Heads:
+    """The heads that a cycle would certainly reject. Nobody is told why, so most of them need not be tried."""
+    fair = state.fair is not None
+    return [(queue, head) for queue, head in heads if hopeless(state.forest, queue, head, fair=fair)]
+
+
+def _cycle(state: State, heads: Heads, without_hope: Heads) -> list[Verdict]:
+    """One cycle of those who have a chance, and of those others who set quota aside in their trees."""
+    skipped = {head.spec.key for _, head in without_hope}
+    hopeful = [(queue, head) for queue, head in heads if head.spec.key not in skipped]
+    trees = {queue.root for queue, _ in hopeful}
+    reserving = [
+        (queue, head)
+        for queue, head in without_hope
+        if queue.root in trees and queue.spec.preemption.reclaim_within_cohort is not PreemptionPolicy.ANY
+    ]
+    verdicts = Cycle(state.forest, state.fair, state.texts(), state.number).run(hopeful, reserving)
+    return [verdict for verdict in verdicts if verdict.entry.workload.spec.key not in skipped]
+
+
+def _reject(state: State, queue: Queue, workload: Workload) -> None:
+    workload.scan = None
+    if queue.spec.strategy is not QueueingStrategy.STRICT_FIFO:
+        queue.line.park(workload)
+        state.idle_rounds = 0
 
 
 def _flavors_left(heads: Heads) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from portal.admission import messages
 from portal.admission.decisions import Decision, Evict, EvictionReason, Pending, PendingReason, Released
-from portal.admission.flavors import AmountText
+from portal.admission.flavors import AmountText, Unsaid
 from portal.admission.model import FairSharing, PodSetAssignment, StopPolicy
 from portal.admission.tree import Forest, Queue
 from portal.admission.workloads import Phase, Workload
@@ -17,8 +17,9 @@ Root = tuple[str, str]
 class State:
     """Everything an engine knows. `dirty`: the next cycle could decide something that the last one did not."""
 
-    def __init__(self, fair: FairSharing | None, text: Callable[[str, int], str]) -> None:
+    def __init__(self, fair: FairSharing | None, text: Callable[[str, int], str], *, explains: bool) -> None:
         self.fair = fair
+        self.explains = explains
         self.format = text
         self.forest = Forest()
         self.workloads: dict[str, Workload] = {}
@@ -31,8 +32,8 @@ class State:
         self.leaving: dict[str, Workload] = {}
 
     def texts(self) -> AmountText:
-        """The writer of amounts into messages."""
-        return AmountText(self.forest.cells.names, self.format)
+        """The writer of amounts into messages, or one that writes nothing."""
+        return AmountText(self.forest.cells.names, self.format) if self.explains else Unsaid()
 
     def touch(self) -> None:
         """Something changed that a cycle may answer to."""
@@ -86,11 +87,7 @@ class State:
         workload.eviction_stands = False
         queue.line.remove(workload.spec.key)
         queue.holders[workload.spec.key] = workload
-        queue.version += 1
-        priority = workload.spec.priority
-        for cell, amount in workload.usage:
-            held = queue.held.setdefault(cell, {})
-            held[priority] = held.get(priority, 0) + amount
+        self.forest.book(queue, workload, 1)
 
     def leave(self, workload: Workload, now: float) -> None:
         """Take a workload out of its queue's line and holders, with its usage."""
@@ -102,9 +99,8 @@ class State:
         if queue.holders.pop(key, None) is not None:
             for cell, amount in workload.usage:
                 queue.node.remove(cell, amount)
-                queue.held[cell][workload.spec.priority] -= amount
+            self.forest.book(queue, workload, -1)
             queue.generation += 1
-            queue.version += 1
             self.leaving.pop(key, None)
         workload.usage, workload.cells, workload.assignment, workload.scan = (), frozenset(), (), None
         self.notify(queue, now)
@@ -130,17 +126,18 @@ class State:
         workload.blocked = workload.blocked and queue.spec.stop_policy is not StopPolicy.NONE
         return [Released(workload.spec.key), *self.enqueue(workload)]
 
-    @staticmethod
-    def explain(workload: Workload, message: str, reason: PendingReason = PendingReason.PENDING) -> list[Decision]:
+    def explain(
+        self, workload: Workload, message: str, reason: PendingReason = PendingReason.PENDING
+    ) -> list[Decision]:
         """A Pending decision, unless it would repeat the workload's last one."""
-        if (workload.message, workload.reason) == (message, reason):
+        if not self.explains or (workload.message, workload.reason) == (message, reason):
             return []
         workload.message, workload.reason = message, reason
         return [Pending(workload.spec.key, message, reason)]
 
     def copy(self) -> "State":
         """An independent copy."""
-        twin = State(self.fair, self.format)
+        twin = State(self.fair, self.format, explains=self.explains)
         twin.workloads = {key: workload.copy() for key, workload in self.workloads.items()}
         twin.forest = self.forest.copy(twin.workloads)
         twin.due = dict(self.due)

@@ -69,6 +69,8 @@ class Forest:
         self.cohorts: dict[str, QuotaNode] = {}
         # The queues of each tree; a tree is what is un-parked together, named by its root.
         self.trees: dict[tuple[str, str], list[Queue]] = {}
+        # What is held in each tree, by cell and priority.
+        self._held: dict[tuple[str, str], dict[int, dict[int, int]]] = {}
 
     def put_queue(self, spec: ClusterQueueSpec) -> Queue:
         """Add or replace a queue's specification; its workloads stay."""
@@ -111,12 +113,33 @@ class Forest:
             self._fill(node, () if spec_of is None else spec_of.resource_groups)
         self._link()
         self.trees = {}
+        self._held = {}
         for queue in self.queues.values():
             queue.generation += 1
             queue.version += 1
             root = queue.node.root()
             queue.root = ("queue" if root.is_queue else "cohort", root.name)
             self.trees.setdefault(queue.root, []).append(queue)
+            for cell, amounts in queue.held.items():
+                for priority, amount in amounts.items():
+                    self._count(self.held_in(queue.root), cell, priority, amount)
+
+    def held_in(self, root: tuple[str, str]) -> dict[int, dict[int, int]]:
+        """What the workloads of a tree hold, by cell and priority."""
+        return self._held.setdefault(root, {})
+
+    def book(self, queue: Queue, workload: Workload, sign: int) -> None:
+        """Count what a workload holds (sign 1) or no longer holds (sign -1)."""
+        queue.version += 1
+        tree = self.held_in(queue.root)
+        for cell, amount in workload.usage:
+            self._count(queue.held, cell, workload.spec.priority, sign * amount)
+            self._count(tree, cell, workload.spec.priority, sign * amount)
+
+    @staticmethod
+    def _count(held: dict[int, dict[int, int]], cell: int, priority: int, amount: int) -> None:
+        by_priority = held.setdefault(cell, {})
+        by_priority[priority] = by_priority.get(priority, 0) + amount
 
     def _number(self, groups: tuple[ResourceGroup, ...]) -> None:
         for group in groups:
@@ -190,4 +213,7 @@ class Forest:
             twin.trees.setdefault(copy.root, []).append(copy)
             if queue.node.parent is not None:
                 copy.node.attach(twin.cohorts[queue.node.parent.name])
+        twin._held = {
+            root: {cell: dict(amounts) for cell, amounts in held.items()} for root, held in self._held.items()
+        }
         return twin

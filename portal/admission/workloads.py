@@ -37,6 +37,19 @@ class FlavorScan:
         return self.last_tried[podset].get(resource, -1) + 1
 
 
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a workload asks of its queue's resource groups (`of`): per group and flavor, the amounts by cell.
+
+    `decidable`: whether a shortage in one group settles it; `simple`: one resource, one pod set, all or nothing.
+    """
+
+    of: object
+    groups: tuple[tuple[tuple[tuple[int, int], ...], ...], ...]
+    decidable: bool
+    simple: bool
+
+
 class Workload:
     """One workload. `order` sorts a queue: higher priority, then earlier creation, then key."""
 
@@ -47,9 +60,11 @@ class Workload:
         "cells",
         "eviction_stands",
         "message",
+        "needs",
         "order",
         "phase",
         "reason",
+        "rejection",
         "reserved_at",
         "scan",
         "shape",
@@ -66,6 +81,9 @@ class Workload:
         # Drained by a stopped queue: not eligible before the queue starts again, whatever un-parks its cohort.
         self.blocked = False
         self.scan: FlavorScan | None = None
+        # Worked out when first needed: what it asks, and the search behind its last rejection.
+        self.needs: Needs | None = None
+        self.rejection: tuple[int, object] | None = None
         self.assignment: tuple[PodSetAssignment, ...] = ()
         self.usage: tuple[tuple[int, int], ...] = ()
         self.cells: frozenset[int] = frozenset()

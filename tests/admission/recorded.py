@@ -83,11 +83,13 @@ def weight_of(record: Record) -> float:
 class Scenario:
     """One recorded cluster, replayed by the engine from the start."""
 
+    explains = True
+
     def __init__(self, header: Record) -> None:
         fair = header["config"]["fair_sharing"]
         strategies = None if fair is None else fair.get("preemption_strategies")
         sharing = FairSharing(tuple(map(FairStrategy, strategies))) if strategies else FairSharing()
-        self.engine = Engine(None if fair is None else sharing, instant_release=True)
+        self.engine = Engine(None if fair is None else sharing, instant_release=True, explains=self.explains)
         self.priorities = header["priority_classes"]
         self.queues: dict[str, Record] = {queue["name"]: dict(queue) for queue in header["cluster_queues"]}
         self.cohorts: dict[str, Record] = {cohort["name"]: dict(cohort) for cohort in header["cohorts"]}
@@ -199,3 +201,9 @@ class Scenario:
             active = self.stopped.get(name, "None") == "None"
             answer[name] = {"pending": self.engine.pending_order(name), "reserved": reserved, "active": active}
         return answer
+
+
+class QuietScenario(Scenario):
+    """The same without messages, where the engine takes shortcuts."""
+
+    explains = False

@@ -38,9 +38,9 @@ SIZES = (1, 1, 1, 2, 2, 4, 8)
 PRIORITIES = (-10, 0, 0, 0, 100)
 
 
-def cluster(nominal: int, preemption: Preemption) -> Engine:
+def cluster(nominal: int, preemption: Preemption, *, explains: bool) -> Engine:
     """50 queues of one cohort that lend to each other, with four flavors each."""
-    engine = Engine(instant_release=True)
+    engine = Engine(instant_release=True, explains=explains)
     group = ResourceGroup((GPU,), tuple(FlavorQuota(name, {GPU: QuotaCell(nominal)}) for name in FLAVORS))
     for number in range(QUEUES):
         spec = ClusterQueueSpec(f"team-{number}", "lab", preemption=preemption, resource_groups=(group,))
@@ -63,7 +63,7 @@ RECLAIMING = Preemption(
 def crowded(waiting: int) -> tuple[Engine, str]:
     """A cluster in full use in which so many workloads wait, and one that runs."""
     dice = random.Random(7)
-    engine = cluster(8, RECLAIMING)
+    engine = cluster(8, RECLAIMING, explains=False)
     number, running = 0, ""
     while sum(len(engine.pending_order(f"team-{queue}")) for queue in range(QUEUES)) < waiting:
         engine.submit(workload(number, float(number), dice))
@@ -79,7 +79,7 @@ def bench_cycle() -> None:
     engine, running = crowded(1000)
     times = []
     for _ in range(30):
-        fork = engine.fork()
+        fork = engine.fork(instant_release=True)
         fork.finish(running, 1e6)
         start = perf_counter()
         fork.cycle(1e6 + 2)
@@ -167,7 +167,7 @@ def month() -> tuple[list[WorkloadSpec], dict[str, float]]:
 
 def bench_replay() -> None:
     """The month, from the first submission to the end of the last workload."""
-    replay = Replay(cluster(7, RECLAIMING), *month())
+    replay = Replay(cluster(7, RECLAIMING, explains=False), *month())
     gc.collect()
     start = perf_counter()
     replay.run()

@@ -1,0 +1,97 @@
+"""Who has no chance at the moment: a cheap proof that trying a head would end in its rejection.
+
+A head needs, in every resource group, one flavor with room for all it asks, where room is what is free now and at most
+all that it could evict. The bounds are generous, so a head that is not proved hopeless may still be rejected.
+"""
+
+from portal.admission.model import PreemptionPolicy
+from portal.admission.nodes import QuotaNode
+from portal.admission.tree import Forest, Queue
+from portal.admission.workloads import Needs, Workload
+
+
+def hopeless(forest: Forest, queue: Queue, workload: Workload, *, fair: bool) -> bool:
+    """Whether the workload would certainly be rejected and parked if it were tried now."""
+    if workload.scan is not None and workload.scan.pending():
+        return False
+    needs = workload.needs
+    if needs is None or needs.of is not queue.groups:
+        needs = workload.needs = _needs(queue, workload)
+    if not needs.decidable:
+        return False
+    node = queue.node
+    for flavors in needs.groups:
+        for cells in flavors:
+            if all(amount <= _room(forest, queue, node, workload, cell, amount, fair=fair) for cell, amount in cells):
+                break
+        else:
+            return True
+    return False
+
+
+def simple(workload: Workload) -> bool:
+    """Whether it asks for one resource in one pod set, so that its flavors do not depend on each other."""
+    return workload.needs is not None and workload.needs.simple
+
+
+def _needs(queue: Queue, workload: Workload) -> Needs:
+    """The least that each resource group has to provide, by flavor; pod sets are judged one by one."""
+    groups: list[tuple[tuple[tuple[int, int], ...], ...]] = []
+    decidable, wide = True, 0
+    for podset in workload.spec.podsets:
+        count = podset.count if podset.min_count is None else podset.min_count
+        amounts = {name: amount * count for name, amount in podset.requests.items()}
+        if "pods" in queue.groups:
+            amounts["pods"] = count
+        decidable = decidable and all(name in queue.groups for name in amounts)
+        for plan in queue.plans:
+            asked = [name for name in amounts if name in plan.resources]
+            if asked:
+                wide += len(plan.flavors) > 1
+                options = tuple(
+                    tuple((cells[name], amounts[name]) for name in asked)
+                    for flavor, cells in plan.flavors
+                    if podset.flavors_allowed is None or flavor in podset.flavors_allowed
+                )
+                groups.append(options)
+    # With two searches over several flavors one may have flavors left when the other fails, and is then tried again.
+    decidable = decidable and (wide <= 1 or len(groups) == 1)
+    plain = len(groups) == 1 and all(len(cells) == 1 for cells in groups[0])
+    partial = any(podset.min_count is not None for podset in workload.spec.podsets)
+    return Needs(queue.groups, tuple(groups), decidable, plain and not partial and len(workload.spec.podsets) == 1)
+
+
+def _room(
+    forest: Forest, queue: Queue, node: QuotaNode, workload: Workload, cell: int, amount: int, *, fair: bool
+) -> int:
+    """At most this much of a cell could be had; exact as soon as it is at least `amount`."""
+    free = node.available(cell)
+    if free >= amount or queue.never_preempts:
+        return free
+    preemption, priority = queue.spec.preemption, workload.spec.priority
+    room = free + _evictable(queue.held.get(cell), preemption.within_queue, priority)
+    if room >= amount or not _may_reclaim(queue, node, cell, fair=fair):
+        return room
+    return room + _evictable(forest.held_in(queue.root).get(cell), preemption.reclaim_within_cohort, priority)
+
+
+def _may_reclaim(queue: Queue, node: QuotaNode, cell: int, *, fair: bool) -> bool:
+    """Whether other queues' workloads could be victims at all."""
+    parent = node.parent
+    if parent is None or queue.spec.preemption.reclaim_within_cohort is PreemptionPolicy.NEVER:
+        return False
+    if fair or parent.parent is not None or queue.spec.preemption.borrow_within_cohort:
+        return True
+    # In a flat cohort a queue takes back only while it uses less than its own quota.
+    return node.usage[cell] < node.nominal[cell]
+
+
+def _evictable(held: dict[int, int] | None, policy: PreemptionPolicy, priority: int) -> int:
+    """What the policy would let this priority evict at most, of what is held by priority."""
+    if not held or policy is PreemptionPolicy.NEVER:
+        return 0
+    if policy is PreemptionPolicy.ANY:
+        return sum(held.values())
+    if policy is PreemptionPolicy.LOWER_PRIORITY:
+        return sum(amount for other, amount in held.items() if other < priority)
+    return sum(amount for other, amount in held.items() if other <= priority)
