@@ -25,6 +25,7 @@ class Books:
         self._read_at = world.now()
         self._places: dict[str, tuple[tuple[str, str], frozenset[str]]] = {}
         self._counts: dict[tuple[str, str], dict[str, int]] = {}
+        self._holders: dict[tuple[str, str], set[str]] = {}
         self.engine = Engine(text=render)
         self.known: dict[str, WorkloadSpec] = {}
         world.store.subscribe(self._hear)
@@ -34,7 +35,7 @@ class Books:
         """Read everything anew, as Kueue does when it starts."""
         store, now = self._world.store, self.time()
         self.engine = Engine(text=render)
-        self._places, self._counts, self.known = {}, {}, {}
+        self._places, self._counts, self._holders, self.known = {}, {}, {}, {}
         for obj in store.scan("Cohort"):
             self.engine.upsert_cohort(specs.cohort(obj), now)
         for obj in store.scan("ClusterQueue"):
@@ -102,8 +103,7 @@ class Books:
 
     def workloads_of(self, namespace: str, local_queue: str) -> list[str]:
         """Keys of the Workloads of a LocalQueue that hold quota."""
-        where = (namespace, local_queue)
-        return sorted(key for key, (place, states) in self._places.items() if place == where and RESERVING in states)
+        return sorted(self._holders.get((namespace, local_queue), ()))
 
     def _hear(self, change: Change) -> None:
         if change.kind != "Workload":
@@ -135,6 +135,8 @@ class Books:
                 counts = self._counts.setdefault(entry[0], {})
                 for state in entry[1]:
                     counts[state] = counts.get(state, 0) + step
+                holders = self._holders.setdefault(entry[0], set())
+                (holders.add if step > 0 and RESERVING in entry[1] else holders.discard)(key)
         if place is not None:
             self._places[key] = place
 
