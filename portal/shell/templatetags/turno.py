@@ -110,7 +110,8 @@ def moment(value: datetime | str | None) -> SafeString | str:
     if at is None:
         return "–"
     local = timezone.localtime(at)
-    form = "j M H:i" if local.year == timezone.localtime(clock.now()).year else "j M Y H:i"
+    this_year = local.year == timezone.localtime(clock.now()).year
+    form = pgettext("date format", "j M H:i") if this_year else pgettext("date format", "j M Y H:i")
     return format_html('<time datetime="{}">{} {}</time>', stamp(at), date_format(local, form), local.tzname())
 
 
