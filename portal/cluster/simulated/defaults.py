@@ -10,6 +10,7 @@ import base64
 import hashlib
 from collections.abc import Callable
 
+from portal.cluster.simulated.canonical import canonicalize, canonicalize_resources
 from portal.cluster.simulated.objects import Obj
 from portal.cluster.simulated.pod_defaults import admit_pod, fill_pod, fill_template, gated_status
 
@@ -97,7 +98,7 @@ def _stateful_set(obj: Obj) -> None:
     retention.setdefault("whenDeleted", "Retain")
     retention.setdefault("whenScaled", "Retain")
     for claim in spec.get("volumeClaimTemplates") or []:
-        claim.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
+        _claim(claim)
     _template(spec)
 
 
@@ -163,15 +164,23 @@ def _secret(obj: Obj) -> None:
 
 
 def _claim(obj: Obj) -> None:
-    obj.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
+    spec = obj.setdefault("spec", {})
+    spec.setdefault("volumeMode", "Filesystem")
+    canonicalize_resources(spec)
 
 
 def _new_claim(obj: Obj) -> None:
     obj["status"] = {"phase": "Pending"}
 
 
+def _resource_quota(obj: Obj) -> None:
+    canonicalize(obj.setdefault("spec", {}).get("hard"))
+
+
 def _limit_range(obj: Obj) -> None:
     for limit in obj.setdefault("spec", {}).get("limits") or []:
+        for name in ("min", "max", "default", "defaultRequest"):
+            canonicalize(limit.get(name))
         if limit.get("type") == "Container" and limit.get("max"):
             limit["default"] = {**limit["max"], **(limit.get("default") or {})}
         if limit.get("type") == "Container" and limit.get("default"):
@@ -257,6 +266,7 @@ _FILLERS: dict[str, Callable[[Obj], None]] = {
     "PersistentVolumeClaim": _claim,
     "Pod": fill_pod,
     "ReplicaSet": _replica_set,
+    "ResourceQuota": _resource_quota,
     "RoleBinding": _role_binding,
     "Secret": _secret,
     "Service": _service,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from portal.cluster.simulated.canonical import canonical, canonicalize_resources
 from portal.cluster.simulated.names import random_suffix
 from portal.cluster.simulated.objects import Obj
 
@@ -37,6 +38,8 @@ def _fill_volume(volume: Obj) -> None:
             volume[source].setdefault("defaultMode", _MODE)
     if set(volume) == {"name"}:
         volume["emptyDir"] = {}
+    if (volume.get("emptyDir") or {}).get("sizeLimit") is not None:
+        volume["emptyDir"]["sizeLimit"] = canonical(volume["emptyDir"]["sizeLimit"])
 
 
 def _fill_container(container: Obj) -> None:
@@ -44,6 +47,7 @@ def _fill_container(container: Obj) -> None:
     container.setdefault("terminationMessagePolicy", "File")
     container.setdefault("imagePullPolicy", _pull_policy(container.get("image") or ""))
     resources = container.setdefault("resources", {})
+    canonicalize_resources(container)
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     if limits and limits.keys() - requests.keys():
         resources["requests"] = {**limits, **requests}

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from portal.cluster.simulated.canonical import QUANTITY_TEXT, is_quantity
+
 TEXTS = "map[string]string"
 Shape = Any
+_AMOUNT: Shape = "Quantity"
 _AMOUNTS: Shape = "map[string]Quantity"
 _INT_OR_TEXT: Shape = "IntOrString"
 
@@ -44,7 +47,7 @@ _CONTAINER: Shape = {
 _POD_SPEC: Shape = {
     "containers": [_CONTAINER],
     "initContainers": [_CONTAINER],
-    "volumes": [{"name": str}],
+    "volumes": [{"name": str, "emptyDir": {"sizeLimit": _AMOUNT}}],
     "tolerations": [{"key": str}],
     "nodeSelector": TEXTS,
     "schedulingGates": [{"name": str}],
@@ -96,7 +99,9 @@ _SPECS: dict[str, Shape] = {
         "selector": _SELECTOR,
         "template": _TEMPLATE,
     },
-    "LimitRange": {"limits": [{"type": str, "max": _AMOUNTS, "default": _AMOUNTS, "defaultRequest": _AMOUNTS}]},
+    "LimitRange": {
+        "limits": [{"type": str, "min": _AMOUNTS, "max": _AMOUNTS, "default": _AMOUNTS, "defaultRequest": _AMOUNTS}]
+    },
     "LocalQueue": {"clusterQueue": str, "stopPolicy": str},
     "NetworkPolicy": {
         "podSelector": _SELECTOR,
@@ -108,6 +113,7 @@ _SPECS: dict[str, Shape] = {
     "PersistentVolumeClaim": {"accessModes": [str], "resources": _RESOURCES, "volumeName": str},
     "Pod": _POD_SPEC,
     "ReplicaSet": {"replicas": int, "selector": _SELECTOR, "template": _TEMPLATE},
+    "ResourceQuota": {"hard": _AMOUNTS},
     "ResourceFlavor": {"nodeLabels": TEXTS, "nodeTaints": [{}], "tolerations": [{}]},
     "Service": {"type": str, "selector": TEXTS, "ports": _PORTS, "clusterIP": str},
     "StatefulSet": {
@@ -137,6 +143,8 @@ def fault(obj: dict[str, Any]) -> str | None:
     if found is None:
         return None
     path, value, wanted = found
+    if wanted == _AMOUNT:
+        return QUANTITY_TEXT
     said = {bool: "bool", int: "number", float: "number", str: "string", list: "array"}.get(type(value), "object")
     return f"json: cannot unmarshal {said} into Go struct field {kind}.{'.'.join(path)} of type {wanted}"
 
@@ -162,9 +170,10 @@ def _leaf_fault(value: Any, shape: Shape, path: tuple[str, ...]) -> _Fault | Non
     if shape in (TEXTS, _AMOUNTS):
         if not isinstance(value, dict):
             return path, value, shape
-        allowed = (str,) if shape == TEXTS else (str, int, float)
-        wrong = [each for each in value.values() if not isinstance(each, allowed) or isinstance(each, bool)]
-        return (path, wrong[0], "string") if wrong else None
+        inner = str if shape == TEXTS else _AMOUNT
+        return next((found for each in value.values() if (found := _leaf_fault(each, inner, path))), None)
+    if shape == _AMOUNT:
+        return None if is_quantity(value) else (path, value, _AMOUNT)
     types: Any = (str, int) if shape == _INT_OR_TEXT else shape
     if isinstance(value, types) and not (isinstance(value, bool) and shape is not bool):
         return None
