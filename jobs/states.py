@@ -81,6 +81,7 @@ class Reason(StrEnum):
     IDLE_RECLAIMED = "idle_reclaimed"
     DEADLINE_STOPPING = "deadline_stopping"
     STOPPING_UNREACHABLE = "stopping_unreachable"
+    GONE_OUTSIDE = "gone_outside"
     STOPPED_BY_PERSON = "stopped_by_person"
     STOPPED_IDLE = "stopped_idle"
     STOPPED_DEADLINE = "stopped_deadline"
@@ -144,7 +145,9 @@ EXPLANATIONS: Mapping[Reason, Explanation] = {
         _("It asks for more %(resource)s of flavor %(flavor)s than the team can ever have now: the quota was lowered."),
         _("Stop it, ask for fewer GPUs and start it again, or ask for more quota."),
     ),
-    R.QUEUE_STOPPED: Explanation(S.QUEUED, _("The team's queue is on hold."), _ASK_ADMIN),
+    R.QUEUE_STOPPED: Explanation(
+        S.QUEUED, _("The team's queue is on hold, or not active on the cluster: %(text)s"), _ASK_ADMIN
+    ),
     R.QUEUE_MISSING: Explanation(S.QUEUED, _("The team's queue on the cluster is not ready: %(text)s"), _ASK_ADMIN),
     R.WAITING_FOR_PREEMPTED: Explanation(
         S.QUEUED, _("Its place is found; it waits for the work that had to make room to leave."), _WAITS
@@ -191,6 +194,9 @@ EXPLANATIONS: Mapping[Reason, Explanation] = {
     R.DEADLINE_STOPPING: Explanation(S.STOPPING, _("Its time is over; its pods are ending.")),
     R.STOPPING_UNREACHABLE: Explanation(
         S.STOPPING, _("To be stopped; the cluster has not answered since %(since)s. It goes on by itself."), _WAITS
+    ),
+    R.GONE_OUTSIDE: Explanation(
+        S.STOPPING, _("%(kind)s %(name)s was deleted on the cluster by somebody else; its pods are ending.")
     ),
     R.STOPPED_BY_PERSON: Explanation(S.STOPPED, _("Stopped by %(by)s."), _START_AGAIN),
     R.STOPPED_IDLE: Explanation(S.STOPPED, _("Stopped because nobody used it."), _START_AGAIN),
@@ -250,6 +256,28 @@ EXPLANATIONS: Mapping[Reason, Explanation] = {
         S.DELETING, _("To be deleted; the cluster has not answered since %(since)s. It goes on by itself."), _WAITS
     ),
     R.DELETED: Explanation(S.DELETED, _("Deleted.")),
+}
+
+
+# Kueue's rules of preemption and causes of eviction, in words. Used as values of the sentences above.
+RULES: Mapping[str, str] = {
+    "InClusterQueue": _("higher priority in the team's own queue"),
+    "InCohortReclamation": _("the owner took lent quota back"),
+    "InCohortFairSharing": _("fair sharing in the cohort"),
+    "InCohortReclaimWhileBorrowing": _("reclaimed while borrowing"),
+    "PodsReadyTimeout": _("its pods were not ready in time"),
+    "AdmissionCheck": _("a check of the cluster failed"),
+}
+ANOTHER_TEAM = _("another team")
+TRANSLATED_PARAMS = frozenset({"rule", "why", "by"})
+
+
+# Why it was being stopped -> what it is when its pods are gone.
+STOPPED_AS: Mapping[Reason, Reason] = {
+    R.STOP_REQUESTED: R.STOPPED_BY_PERSON,
+    R.IDLE_RECLAIMED: R.STOPPED_IDLE,
+    R.DEADLINE_STOPPING: R.STOPPED_DEADLINE,
+    R.GONE_OUTSIDE: R.DELETED_OUTSIDE,
 }
 
 

@@ -3,7 +3,7 @@
 from jobs.selectors.answers import connect_path, endpoint_url, message, represent, represent_runs, sentence, way_out
 from jobs.selectors.context import spec_context
 from jobs.selectors.keys import in_use, key, next_key, notebook_host, shown
-from jobs.selectors.logs import LogText, log_access, log_after, log_text
+from jobs.selectors.logs import LogText, log_access, log_after, log_containers, log_text
 from jobs.selectors.waiting import explain, position
 from jobs.selectors.workloads import (
     Abilities,
@@ -35,6 +35,7 @@ __all__ = [
     "live_count",
     "log_access",
     "log_after",
+    "log_containers",
     "log_text",
     "manifests",
     "may",

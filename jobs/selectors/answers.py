@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 
 from jobs.models import Run, Workload
 from jobs.selectors import waiting
-from jobs.states import EXPLANATIONS, Reason, State
+from jobs.states import ANOTHER_TEAM, EXPLANATIONS, RULES, TRANSLATED_PARAMS, Reason, State
 from portal.cluster import selectors as cluster
 from quotas import selectors as quotas
 
@@ -99,8 +99,17 @@ def sentence(msgid: str, params: Mapping[str, object], language: str | None) -> 
     if not msgid:
         return ""
     with translation.override(language or translation.get_language()):
+        values = {name: _in_words(name, value) for name, value in params.items()}
         text = gettext(msgid)
-    return text % _Known(params) if params or "%(" in text else text
+    return text % _Known(values) if values or "%(" in text else text
+
+
+def _in_words(name: str, value: object) -> object:
+    """Rules, causes and "another team" are msgids themselves; names of people and pods are not."""
+    if name not in TRANSLATED_PARAMS or not isinstance(value, str):
+        return value
+    known = RULES.get(value, ANOTHER_TEAM if value == ANOTHER_TEAM else "")
+    return gettext(known) if known else value
 
 
 class _Known(dict[str, object]):

@@ -11,6 +11,7 @@ from jobs.models import Workload
 from jobs.selectors.workloads import may, workload
 from jobs.states import State
 from portal.cluster import logs
+from portal.cluster.models import LogStream
 from portal.kernel.actors import Actor
 from portal.kernel.errors import Denied
 
@@ -53,6 +54,13 @@ def log_text(
         logs.interest(row.pk)
     found = logs.read(row.pk, run=number, container=container, tail=tail, since=since, previous=previous)
     return LogText(found.text, found.truncated or bool(found.gap), open_now, found.cursor)
+
+
+def log_containers(actor: Actor, workload_id: UUID, run: int | None = None) -> list[str]:
+    """The containers of a run that have said something, by name."""
+    row = log_access(actor, workload_id)
+    streams = LogStream.objects.filter(workload_id=row.pk, run=row.run_number if run is None else run)
+    return sorted(set(streams.values_list("container", flat=True)))
 
 
 def log_after(workload_id: UUID, *, run: int | None = None, container: str = "", cursor: str = "") -> LogText:

@@ -2,7 +2,7 @@
 
 from jobs.services.changing import change, rotate_key
 from jobs.services.connect import connect_allowed, connect_ticket, end_sessions, trade_ticket
-from jobs.services.ending import delete, stop, stop_by_deadline
+from jobs.services.ending import delete, over_deadline, stop, stop_by_deadline
 from jobs.services.planning import DryRun, plan, preview
 from jobs.services.starting import start, submit
 
@@ -13,6 +13,7 @@ __all__ = [
     "connect_ticket",
     "delete",
     "end_sessions",
+    "over_deadline",
     "plan",
     "preview",
     "rotate_key",

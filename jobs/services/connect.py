@@ -111,7 +111,8 @@ def _may_still(found: ConnectTicket) -> bool:
 
 
 def _at_host(row: Workload, host: str) -> bool:
-    return host.lower() == selectors.notebook_host(row).lower()
+    """The host alone: the port in front of a gateway may be another than the one that the browser sees."""
+    return host.partition(":")[0].lower() == selectors.notebook_host(row).partition(":")[0].lower()
 
 
 def _digest(text: str) -> str:

@@ -17,6 +17,8 @@ from portal.kernel.actors import Actor, System
 from portal.kernel.errors import Conflict
 from portal.kernel.transaction import transaction
 
+STOPPABLE = (State.QUEUED, State.STARTING, State.RUNNING, State.IDLE)
+
 
 def stop(actor: Actor, *, workload_id: UUID) -> Workload:
     """Ends the open run. A stopped or stopping one stays as it is (a waiting start is called off).
@@ -53,11 +55,17 @@ def stop_by_deadline(*, workload_id: UUID) -> bool:
     now = clock.now()
     with transaction():
         row = Workload.objects.select_related("tenant").filter(pk=workload_id, deadline_at__lte=now).first()
-        if row is None or State(row.state) not in (State.QUEUED, State.STARTING, State.RUNNING, State.IDLE):
+        if row is None or State(row.state) not in STOPPABLE:
             return False
         end(row, reason=Reason.DEADLINE_STOPPING, by=System(), params={})
         record(System(), row, "stop", after={"deadline_at": row.deadline_at.isoformat() if row.deadline_at else None})
     return True
+
+
+def over_deadline(limit: int = 200) -> list[UUID]:
+    """Live notebooks and endpoints whose time is over, the longest over first."""
+    over = Workload.objects.filter(deadline_at__lte=clock.now(), state__in=STOPPABLE)
+    return list(over.order_by("deadline_at").values_list("pk", flat=True)[:limit])
 
 
 def delete(actor: Actor, *, workload_id: UUID, delete_data: bool = False) -> Workload:

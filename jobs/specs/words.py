@@ -8,7 +8,7 @@ NAME = re.compile(r"[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?")
 LABEL_VALUE = re.compile(r"(?:[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?")
 _LABEL_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _LABEL_PREFIX = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*")
-_RESERVED_DOMAINS = ("kubernetes.io", "k8s.io", "turno.dev", "nvidia.com")
+_RESERVED_DOMAINS = ("kubernetes.io", "k8s.io", "x-k8s.io", "turno.dev", "nvidia.com")
 # Names without a prefix that controllers or selectors read.
 _RESERVED_LABELS = frozenset({"app", "job-name", "controller-uid", "pod-template-hash", "controller-revision-hash"})
 

@@ -1,0 +1,226 @@
+"""One step per state of what is wanted: run, stop, rest, delete. Each returns when to look again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from jobs import transitions
+from jobs.decide import FAILED, Record, Verdict, stamp, standing
+from jobs.models import RunObject
+from jobs.reconcile import recording, removing, rendering, writing
+from jobs.reconcile.loading import Situation
+from jobs.states import FINAL_STATES, Reason, State, gettext_noop
+from portal.cluster.port import ClusterGateway, ObjectRef
+from portal.kernel.actors import System
+from portal.kernel.transaction import transaction
+from portal.kernel.work import Lease
+from tenants import selectors as tenants
+
+SPACE_AGAIN = 1.0
+MADE_AGAIN = 5.0
+GOING_AGAIN = 1.0
+QUEUED_AGAIN = 30.0
+RUNNING_AGAIN = 300.0
+HELD_AGAIN = 5.0
+DATA_KEPT = timedelta(days=7)
+NOTHING = Verdict()
+DATA_GONE = gettext_noop("The volume claim %(name)s was deleted on the cluster: the data is gone.")
+NEXT = gettext_noop("The old pods are gone: the next run begins.")
+
+
+def live(at: Situation, gateway: ClusterGateway, lease: Lease, now: datetime) -> float | None:
+    """The open run: rendered, its objects there, its state as the mirror has it."""
+    if at.run.rendered_at is None:
+        wait = _render(at, gateway, lease, now)
+        if wait is not None:
+            return wait
+    manifests = (
+        writing.patch_live(at, gateway, lease) if at.workload.spec_revision > at.workload.applied_revision else None
+    )
+    written = writing.write(at, gateway, lease)
+    verdict = _verdict(at, written, now)
+    recording.record(at, lease, verdict, now, written=written, manifests=manifests)
+    if verdict.outcome:
+        return 0.0
+    return verdict.look_again or _again(at, written)
+
+
+def _render(at: Situation, gateway: ClusterGateway, lease: Lease, now: datetime) -> float | None:
+    """None when it is rendered; else seconds until the old pods may be gone, or the team's space there."""
+    if at.remains:
+        removal = removing.remove_run(at, at.remains, gateway, lease)
+        with transaction():
+            lease.fence()
+            recording.mark_gone(removal.gone, now)
+            if not removal.done:
+                transitions.move(at.workload, reason=Reason.WAITING_FOR_OLD_PODS, now=now)
+        if not removal.done:
+            return GOING_AGAIN
+    space = tenants.space_of(at.workload.tenant_id, at.workload.cluster_id)
+    if space is None or not space.ready:
+        recording.record(at, lease, Verdict(Reason.WAITING_FOR_SPACE), now)
+        return SPACE_AGAIN
+    rendering.store(at, lease, namespace=space.namespace, now=now)
+    return None
+
+
+def _verdict(at: Situation, written: writing.Written, now: datetime) -> Verdict:
+    if written.lost_data:
+        told = {"name": written.lost_data, "since": str(_noticed(at, written.lost_data) or stamp(now))}
+        return Verdict(Reason.DATA_GONE, told, outcome=FAILED)
+    if written.gone is not None:
+        return Verdict(Reason.GONE_OUTSIDE, {"kind": written.gone.kind, "name": written.gone.name})
+    spec = at.spec
+    record = Record(
+        kind=at.workload.kind,
+        pods=spec.pods,
+        memory=spec.memory,
+        image=spec.image,
+        reason=Reason(at.workload.reason),
+        max_duration=spec.max_duration,
+    )
+    verdict = standing(record, at.seen, now)
+    if verdict.reason is None and verdict.look_again is None and at.state is State.SUBMITTED:
+        return Verdict(Reason.IN_LINE)
+    return verdict
+
+
+def _again(at: Situation, written: writing.Written) -> float:
+    if written.uids:
+        return MADE_AGAIN
+    return RUNNING_AGAIN if at.state in (State.RUNNING, State.IDLE) else QUEUED_AGAIN
+
+
+def stopping(at: Situation, gateway: ClusterGateway, lease: Lease, now: datetime) -> float | None:
+    """Objects away, pods gone, then the run is closed; a start that waited for it begins in the same transaction."""
+    ended = _ended_by_itself(at, now)
+    if ended is not None:
+        recording.record(at, lease, ended, now)
+        return 0.0
+    removal = removing.remove_run(at, [*at.remains, *at.mine], gateway, lease)
+    if not removal.done:
+        _note(at, lease, removal, now)
+        return GOING_AGAIN
+    recording.close_stopped(at, lease, now, removal.gone, then=lambda: _start_again(at, now))
+    return 0.0 if at.workload.start_requested else HELD_AGAIN
+
+
+def _ended_by_itself(at: Situation, now: datetime) -> Verdict | None:
+    """It came to its end before the stop could: that is how it ended."""
+    job = at.seen.job
+    if job is None or not (job.complete or job.failed) or Reason(at.workload.reason) is Reason.GONE_OUTSIDE:
+        return None
+    spec = at.spec
+    record = Record(at.workload.kind, spec.pods, spec.memory, spec.image, Reason.READY, spec.max_duration)
+    verdict = standing(record, at.seen, now)
+    return verdict if verdict.outcome else None
+
+
+def _start_again(at: Situation, now: datetime) -> None:
+    row = at.workload
+    if not row.start_requested:
+        return
+    transitions.new_run(row, now=now, by=System())
+    transitions.tell(row, entry="start", message=NEXT, at=now)
+
+
+def _note(at: Situation, lease: Lease, removal: removing.Removal, now: datetime) -> None:
+    """Half way: what is gone is written down, and an unreachable cluster that answers again is told."""
+    with transaction():
+        lease.fence()
+        recording.mark_gone(removal.gone, now)
+        was = at.workload.reason_params.get("was")
+        if was is not None:
+            kept = {name: value for name, value in at.workload.reason_params.items() if name not in ("was", "since")}
+            transitions.move(at.workload, reason=Reason(str(was)), now=now, params=kept)
+        recording.note_facts(at, now)
+
+
+def deleting(at: Situation, gateway: ClusterGateway, lease: Lease, now: datetime) -> float | None:
+    """Everything away but a home that is kept; then the workload is hidden and its history stays."""
+    runs_own = [one for one in at.objects if not one.owned_by_workload]
+    removal = removing.remove_run(at, runs_own, gateway, lease)
+    keep = at.workload.kind == "notebook" and not at.workload.delete_data
+    owned_gone = removal.done and removing.remove_owned(at, gateway, lease, keep_claim=keep)
+    if not (removal.done and owned_gone):
+        _note(at, lease, removal, now)
+        return GOING_AGAIN
+    kept_until = now + DATA_KEPT if keep and rendering.known_claim(at.workload) else None
+    with transaction():
+        lease.fence()
+        recording.mark_gone(removal.gone, now)
+        recording.close_deleted(at, now, kept_until)
+    return None if kept_until is None else DATA_KEPT.total_seconds()
+
+
+def resting(at: Situation, gateway: ClusterGateway, lease: Lease, now: datetime) -> float | None:
+    """Stopped, succeeded or failed: the closed run's objects go when their time is over; the ledger is completed."""
+    due: list[RunObject] = []
+    waits: list[float] = []
+    for one in at.objects:
+        if one.owned_by_workload or one.gone_at is not None:
+            continue
+        kept = (removing.kept_until(one, at) - now).total_seconds()
+        if kept > 0:
+            waits.append(kept)
+        else:
+            due.append(one)
+    removal = removing.remove_run(at, due, gateway, lease) if due else removing.Removal()
+    lost = _lost_claim(at, gateway)
+    with transaction():
+        lease.fence()
+        recording.mark_gone(removal.gone, now)
+        if lost:
+            recording.note_lost(at, lost, DATA_GONE, now)
+        recording.note_facts(at, now)
+    if not removal.done:
+        waits.append(GOING_AGAIN)
+    if at.workload.quota_held:
+        waits.append(HELD_AGAIN)
+    return min(waits, default=None)
+
+
+def _lost_claim(at: Situation, gateway: ClusterGateway) -> str:
+    """The name of a home that the mirror no longer has and the server neither, told once."""
+    name = rendering.known_claim(at.workload)
+    if not name or _noticed(at, name):
+        return ""
+    before = at.workload.applied[f"{rendering.CLAIM}{name}"]
+    mirrored = at.mirrored(removing.CLAIM, before["uid"])
+    if mirrored or not at.settled(removing.CLAIM, at.workload.state_since):
+        return ""
+    namespace = next((one.namespace for one in at.objects), None)
+    return "" if gateway.get(ObjectRef(removing.CLAIM, name, namespace)) is not None else name
+
+
+def _noticed(at: Situation, claim: str) -> str:
+    """When it was noticed that the claim is gone; "" where it was not."""
+    return str(at.workload.applied.get(f"{rendering.CLAIM}{claim}", {}).get("gone_at", ""))
+
+
+def deleted(at: Situation, gateway: ClusterGateway, lease: Lease, now: datetime) -> float | None:
+    """Hidden; a kept home goes when its seven days are over."""
+    until = at.workload.data_kept_until
+    if until is None:
+        return None
+    if until > now:
+        return (until - now).total_seconds()
+    if not removing.remove_owned(at, gateway, lease, keep_claim=False):
+        return GOING_AGAIN
+    with transaction():
+        lease.fence()
+        transitions.amend(at.workload, changes={"data_kept_until": None})
+    return None
+
+
+Step = Callable[[Situation, ClusterGateway, Lease, datetime], float | None]
+
+
+def step_for(state: State) -> Step:
+    """Which step a state takes."""
+    if state is State.DELETED:
+        return deleted
+    if state in FINAL_STATES:
+        return resting
+    return {State.STOPPING: stopping, State.DELETING: deleting}.get(state, live)

@@ -1,0 +1,40 @@
+"""Celery's doors to the jobs room: one pass over one workload, deadlines, orphans."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from celery import shared_task
+
+from jobs import reconcile, services
+from jobs.reconcile import orphans
+from portal.cluster.factory import gateway
+from portal.kernel import clock, work
+from portal.kernel.work import Lease
+
+KIND = "workload"
+
+
+@shared_task(name="workload.reconcile")
+def reconcile_workload(object_id: str) -> bool:
+    """Brings one workload to what is wanted; the message holds only its id."""
+    return work.run(KIND, UUID(object_id), _one_pass)
+
+
+def _one_pass(lease: Lease) -> float | None:
+    cluster = reconcile.cluster_of(lease.object_id)
+    if cluster is None:
+        return None
+    return reconcile.one(lease, gateway(cluster), clock.now())
+
+
+@shared_task(name="jobs.enforce_deadlines")
+def enforce_deadlines() -> int:
+    """Every 5 s: stops notebooks and endpoints whose time is over."""
+    return sum(services.stop_by_deadline(workload_id=one) for one in services.over_deadline())
+
+
+@shared_task(name="jobs.find_orphans")
+def find_orphans() -> int:
+    """Every 10 s: objects of ours that no open run explains."""
+    return orphans.find()
