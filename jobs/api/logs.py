@@ -127,7 +127,7 @@ def text_view(view: Any) -> Callable[..., Any]:
     """GET is answered here, everything else by the DRF view that documents it."""
 
     async def handler(request: HttpRequest, id: UUID, kind: str) -> HttpResponseBase:  # noqa: A002  the path's word
-        if request.method != "GET":
+        if request.method not in ("GET", "HEAD"):
             response: HttpResponseBase = await sync_to_async(view)(request, id=id, kind=kind)
             return response
         await sync_to_async(selectors.of_kind)(actor_of(request), id, kind)

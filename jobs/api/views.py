@@ -12,7 +12,6 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from jobs import selectors, services
 from jobs.api import answers, bodies
@@ -24,6 +23,7 @@ from portal.rest.access import actor_of
 from portal.rest.answers import PAGE_PARAMETERS, paged
 from portal.rest.creating import create
 from portal.rest.pagination import page
+from portal.rest.views import RestView
 from tenants import selectors as tenants
 
 FILTERS = ("tenant", "project", "kind", "state", "flavor", "owner", "q")
@@ -56,13 +56,13 @@ def listed(request: Request, *, kind: str | None = None) -> Response:
     return Response(page(request, rows, lambda found: answers.workloads(request, found)))
 
 
-class WorkloadsView(APIView):
+class WorkloadsView(RestView):
     @extend_schema(responses=paged("Workload", WorkloadAnswer), parameters=[*PAGE_PARAMETERS, *FILTER_PARAMETERS])
     def get(self, request: Request) -> Response:
         return listed(request)
 
 
-class KindView(APIView):
+class KindView(RestView):
     """The list of one kind, and creating one."""
 
     kind: ClassVar[str]
@@ -89,11 +89,11 @@ class KindView(APIView):
 def _scope(request: Request, data: dict[str, Any]) -> str:
     """The tenant's scope where the caller may see it; the platform's for requests that will be refused anyway."""
     slug = data.get("tenant")
-    found = [t for t, _role in tenants.roles(actor_of(request)) if t.slug == slug]
+    found = [t for t, _role in tenants.memberships(actor_of(request)) if t.slug == slug]
     return feed.tenant_scope(found[0].id) if found else feed.PLATFORM
 
 
-class DetailView(APIView):
+class DetailView(RestView):
     @extend_schema(responses=WorkloadAnswer, parameters=WAIT)
     def get(self, request: Request, id: UUID, kind: str) -> Response:  # noqa: A002
         return Response(answers.workload(request, selectors.of_kind(actor_of(request), id, kind)))
@@ -115,7 +115,7 @@ class DetailView(APIView):
         return Response(answers.workload(request, row), status=202)
 
 
-class StopView(APIView):
+class StopView(RestView):
     @extend_schema(request=None, responses={200: WorkloadAnswer, 202: WorkloadAnswer})
     def post(self, request: Request, id: UUID, kind: str) -> Response:  # noqa: A002
         actor = actor_of(request)
@@ -124,7 +124,7 @@ class StopView(APIView):
         return Response(answers.workload(request, row), status=200 if before == row.state == State.STOPPED else 202)
 
 
-class StartView(APIView):
+class StartView(RestView):
     @extend_schema(request=None, responses={202: WorkloadAnswer})
     def post(self, request: Request, id: UUID, kind: str) -> Response:  # noqa: A002
         actor = actor_of(request)
@@ -132,7 +132,7 @@ class StartView(APIView):
         return Response(answers.workload(request, services.start(actor, workload_id=id)), status=202)
 
 
-class RunsView(APIView):
+class RunsView(RestView):
     @extend_schema(responses=paged("Run", bodies.RunAnswer), parameters=PAGE_PARAMETERS)
     def get(self, request: Request, id: UUID, kind: str) -> Response:  # noqa: A002
         actor = actor_of(request)
@@ -141,7 +141,7 @@ class RunsView(APIView):
         return Response(page(request, rows, answers.runs, column="number"))
 
 
-class EventsView(APIView):
+class EventsView(RestView):
     @extend_schema(responses=paged("Event", bodies.EventAnswer), parameters=PAGE_PARAMETERS)
     def get(self, request: Request, id: UUID, kind: str) -> Response:  # noqa: A002
         actor = actor_of(request)
@@ -150,7 +150,7 @@ class EventsView(APIView):
         return Response(page(request, rows, answers.events, column="seq", default_order="created_at"))
 
 
-class ExplainView(APIView):
+class ExplainView(RestView):
     @extend_schema(responses=bodies.ExplainAnswer)
     def get(self, request: Request, id: UUID, kind: str) -> Response:  # noqa: A002
         actor = actor_of(request)
@@ -158,7 +158,7 @@ class ExplainView(APIView):
         return Response(answers.explain(selectors.explain(actor, id)))
 
 
-class ManifestsView(APIView):
+class ManifestsView(RestView):
     @extend_schema(
         responses={(200, "application/json"): bodies.ManifestsAnswer, (200, "application/yaml"): OpenApiTypes.STR},
         parameters=[OpenApiParameter("run", int), OpenApiParameter("format", str, enum=["json", "yaml"])],
@@ -179,7 +179,7 @@ class ManifestsView(APIView):
         return Response({"run": found.run, "manifests": found.manifests})
 
 
-class LogsView(APIView):
+class LogsView(RestView):
     """Documents the log; `jobs.api.logs` answers it."""
 
     @extend_schema(
@@ -197,7 +197,7 @@ class LogsView(APIView):
         raise BadRequest(_("The log is served as a stream."))
 
 
-class KeyView(APIView):
+class KeyView(RestView):
     @extend_schema(responses=bodies.KeyAnswer)
     def get(self, request: Request, id: UUID, kind: str) -> Response:  # noqa: A002
         actor = actor_of(request)

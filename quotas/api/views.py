@@ -8,41 +8,41 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from portal.rest.access import actor_of
 from portal.rest.answers import paged, rows, stamp
+from portal.rest.views import RestView
 from quotas import selectors
 from quotas.api import bodies
 
 
-class FlavorsView(APIView):
+class FlavorsView(RestView):
     @extend_schema(responses=paged("Flavor", bodies.FlavorAnswer))
     def get(self, request: Request) -> Response:
         return Response(rows([flavor(view) for view in selectors.flavors(actor_of(request))]))
 
 
-class FlavorView(APIView):
+class FlavorView(RestView):
     @extend_schema(responses=bodies.FlavorAnswer)
     def get(self, request: Request, name: str) -> Response:
         return Response(flavor(selectors.flavor_view(actor_of(request), name)))
 
 
-class ImagesView(APIView):
+class ImagesView(RestView):
     @extend_schema(responses=paged("Image", bodies.ImageAnswer))
     def get(self, request: Request) -> Response:
         actor_of(request)
         return Response(rows([image(row) for row in selectors.images()]))
 
 
-class ImageView(APIView):
+class ImageView(RestView):
     @extend_schema(responses=bodies.ImageAnswer)
     def get(self, request: Request, name: str) -> Response:
         actor_of(request)
         return Response(image(selectors.image(name)))
 
 
-class TenantQuotaView(APIView):
+class TenantQuotaView(RestView):
     @extend_schema(responses=serializers.ListSerializer(child=bodies.QuotaCellAnswer()))
     def get(self, request: Request, slug: str) -> Response:
         cells = selectors.tenant_quota(actor_of(request), slug)

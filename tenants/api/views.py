@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
-from portal.kernel import feed
+from portal.kernel import clock, feed
 from portal.rest import answers as shared
 from portal.rest.access import actor_of
 from portal.rest.creating import create
 from portal.rest.pagination import page
 from portal.rest.serializers import read
+from portal.rest.views import RestView
 from tenants import selectors, services
 from tenants.api import answers, bodies
 from tenants.policies import require_administrator
 
+IN_THREE_MONTHS = shared.stamp(clock.now() + timedelta(days=90))
 
-class MeView(APIView):
+
+class MeView(RestView):
     @extend_schema(responses=bodies.Me)
     def get(self, request: Request) -> Response:
         actor = actor_of(request)
@@ -30,7 +32,7 @@ class MeView(APIView):
         return Response({"username": actor.label, "is_admin": actor.is_admin, "tenants": found})
 
 
-class TenantsView(APIView):
+class TenantsView(RestView):
     @extend_schema(responses=shared.paged("Tenant", bodies.TenantAnswer), parameters=shared.PAGE_PARAMETERS)
     def get(self, request: Request) -> Response:
         rows = selectors.tenants(actor_of(request))
@@ -52,7 +54,7 @@ class TenantsView(APIView):
         return create(request, scope=feed.PLATFORM, command=command)
 
 
-class TenantView(APIView):
+class TenantView(RestView):
     @extend_schema(responses=bodies.TenantAnswer)
     def get(self, request: Request, slug: str) -> Response:
         return Response(answers.tenant(selectors.tenant(actor_of(request), slug)))
@@ -66,7 +68,7 @@ class TenantView(APIView):
         return Response(answers.tenant(services.change_tenant(actor, slug=tenant.slug, **changes)))
 
 
-class MembersView(APIView):
+class MembersView(RestView):
     @extend_schema(responses=shared.paged("Member", bodies.MemberAnswer), parameters=shared.PAGE_PARAMETERS)
     def get(self, request: Request, slug: str) -> Response:
         rows = selectors.members(actor_of(request), slug)
@@ -75,7 +77,7 @@ class MembersView(APIView):
     @extend_schema(
         request=bodies.MemberCreate,
         responses={201: bodies.MemberAnswer},
-        examples=[OpenApiExample("A member", {"username": "vera", "role": "member"}, request_only=True)],
+        examples=[OpenApiExample("A member", {"username": "pablo", "role": "viewer"}, request_only=True)],
     )
     def post(self, request: Request, slug: str) -> Response:
         actor = actor_of(request)
@@ -88,7 +90,7 @@ class MembersView(APIView):
         return create(request, scope=feed.tenant_scope(tenant.id), command=command)
 
 
-class MemberView(APIView):
+class MemberView(RestView):
     @extend_schema(request=bodies.MemberChange, responses=bodies.MemberAnswer)
     def patch(self, request: Request, slug: str, username: str) -> Response:
         actor = actor_of(request)
@@ -102,7 +104,7 @@ class MemberView(APIView):
         return Response(status=204)
 
 
-class PolicyView(APIView):
+class PolicyView(RestView):
     @extend_schema(responses=bodies.PolicyAnswer)
     def get(self, request: Request, slug: str) -> Response:
         return Response(answers.policy(selectors.policy(actor_of(request), slug)))
@@ -115,7 +117,7 @@ class PolicyView(APIView):
         return Response(answers.policy(services.change_policy(actor, slug=slug, changes=changes)))
 
 
-class TokensView(APIView):
+class TokensView(RestView):
     @extend_schema(responses=shared.paged("Token", bodies.TokenAnswer), parameters=shared.PAGE_PARAMETERS)
     def get(self, request: Request) -> Response:
         rows = selectors.tokens(actor_of(request))
@@ -127,7 +129,11 @@ class TokensView(APIView):
         examples=[
             OpenApiExample(
                 "A personal token",
-                {"name": "laptop", "scopes": ["read", "write"], "expires_at": "2099-01-01T00:00:00Z"},
+                {
+                    "name": "laptop",
+                    "scopes": ["read", "write"],
+                    "expires_at": shared.stamp(clock.now() + timedelta(days=90)),
+                },
                 request_only=True,
             )
         ],
@@ -142,7 +148,7 @@ class TokensView(APIView):
         return create(request, scope=feed.PLATFORM, command=command, hide=("token",))
 
 
-class TokenView(APIView):
+class TokenView(RestView):
     @extend_schema(responses=bodies.TokenAnswer)
     def get(self, request: Request, id: UUID) -> Response:  # noqa: A002  the path's own word
         return Response(answers.token(selectors.token(actor_of(request), id)))
@@ -153,7 +159,7 @@ class TokenView(APIView):
         return Response(status=204)
 
 
-class AuditView(APIView):
+class AuditView(RestView):
     @extend_schema(responses=shared.paged("Audit", bodies.AuditAnswer), parameters=shared.PAGE_PARAMETERS)
     def get(self, request: Request) -> Response:
         rows = selectors.audit(actor_of(request))
