@@ -26,6 +26,11 @@ def document() -> dict[str, Any]:
     return dict(SchemaGenerator(patterns=None).get_schema(request=None, public=True))
 
 
+@lru_cache(maxsize=1)
+def _yaml() -> str:
+    return yaml.safe_dump(document(), sort_keys=False, allow_unicode=True, width=100_000)
+
+
 def _only_get(request: HttpRequest) -> HttpResponseBase | None:
     if request.method in ("GET", "HEAD"):
         return None
@@ -43,8 +48,7 @@ def schema(request: HttpRequest) -> HttpResponseBase:
         raise BadRequest(_("format must be json or yaml."), code="format")
     if chosen == "json" or (not chosen and "application/json" in request.headers.get("Accept", "")):
         return HttpResponse(orjson.dumps(document()), content_type="application/json")
-    text = yaml.safe_dump(document(), sort_keys=False, allow_unicode=True, width=100_000)
-    return HttpResponse(text, content_type="application/yaml")
+    return HttpResponse(_yaml(), content_type="application/yaml")
 
 
 def docs(request: HttpRequest) -> HttpResponseBase:
