@@ -7,7 +7,7 @@ from django.urls import URLPattern, URLResolver, include, path
 
 from portal.shell import docs, health, metrics
 
-api = [
+api: list[URLPattern | URLResolver] = [
     path("", include("tenants.api.urls")),
     path("", include("quotas.api.urls")),
     path("", include("jobs.api.urls")),
