@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db.models import OuterRef, QuerySet, Subquery
 
 from portal.cluster import selectors as mirror
-from portal.cluster.models import MirrorStream
+from portal.cluster.models import Cluster, MirrorStream
 from portal.kernel import clock
 from portal.kernel.actors import Actor
 from quotas import arithmetic, manifests, observe
@@ -49,6 +49,11 @@ def flavors(actor: Actor) -> list[FlavorView]:
     rows = _visible_flavors(actor)
     seen = {cluster_id: _Seen.of(cluster_id) for cluster_id in {row.cluster_id for row in rows}}
     return [_view(row, seen[row.cluster_id]) for row in rows]
+
+
+def cluster(name: str) -> Cluster | None:
+    """The cluster of this name. For administrators' commands."""
+    return Cluster.objects.filter(name=name).first()
 
 
 def flavor_view(actor: Actor, name: str) -> FlavorView:

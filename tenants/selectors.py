@@ -10,8 +10,8 @@ from django.db.models import Q, QuerySet
 from portal.audit import selectors as audit_log
 from portal.audit.models import AuditEvent
 from portal.kernel.actors import Actor, Machine, Person
-from tenants.models import Membership, Policy, Tenant, TenantSpace, Token
-from tenants.policies import is_administrator, not_found, require, role_of
+from tenants.models import Membership, Policy, Tenant, TenantSpace, Token, User
+from tenants.policies import is_administrator, not_found, require, require_administrator, role_of
 from tenants.roles import GRANTS, Permission, Role
 
 
@@ -120,6 +120,12 @@ def audit(actor: Actor, slug: str | None = None) -> QuerySet[AuditEvent]:
     if row.pk not in readable:
         raise not_found()
     return audit_log.events([row.pk])
+
+
+def has_account(actor: Actor, username: str) -> bool:
+    """Whether somebody has this username. For administrators."""
+    require_administrator(actor)
+    return User.objects.filter(username=username).exists()
 
 
 # Below: for the rooms above and the reconcilers, which have checked who asks.

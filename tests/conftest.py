@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.conf import settings
 
 from portal.kernel import clock
 from portal.kernel.actors import Machine, Person
@@ -13,6 +14,11 @@ from tenants.models import Tenant
 from tenants.roles import Role
 from tests.factories import quotas as quota_rows
 from tests.factories import tenants as people
+
+
+def pytest_configure() -> None:
+    """Passwords of the suite need not withstand anybody: the real hasher takes most of a second each."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 class FrozenClock:

@@ -1,6 +1,13 @@
 """Commands on teams, their members, policies and tokens, and on accounts. Each is one transaction."""
 
-from tenants.services.accounts import change_password, change_preferences, count_sign_in, create_user, set_active
+from tenants.services.accounts import (
+    change_password,
+    change_preferences,
+    count_sign_in,
+    create_user,
+    set_active,
+    set_password,
+)
 from tenants.services.members import add_member, change_role, remove_member
 from tenants.services.policy import change_policy
 from tenants.services.tenants import change_tenant, create_tenant
@@ -21,4 +28,5 @@ __all__ = [
     "remove_member",
     "revoke_token",
     "set_active",
+    "set_password",
 ]

@@ -68,6 +68,20 @@ def set_active(actor: Actor, *, username: str, active: bool) -> None:
             history.of_user(actor, row, "opened" if active else "closed")
 
 
+def set_password(actor: Actor, *, username: str, password: str) -> None:
+    """A new password for somebody who lost theirs; their sessions end. Administrators. Raises Invalid or NotFound."""
+    require_scope(actor, "write")
+    require_administrator(actor)
+    row = User.objects.filter(username=username).first()
+    if row is None:
+        raise not_found()
+    _check_password(password, row)
+    row.set_password(password)
+    with transaction():
+        row.save(update_fields=["password"])
+        history.of_user(actor, row, "password_set")
+
+
 def change_password(actor: Actor, *, password: str) -> None:
     """A person's own new password, after the form has asked for the old one. Other sessions end (Django's session
     hash), tokens stay. Sessions only: a token must not be enough to take an account over. Raises Invalid (`password`).
