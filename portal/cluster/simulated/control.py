@@ -10,18 +10,19 @@ JSON over HTTP on a port of its own; nothing of Turno's own processes calls it. 
 | PUT /kueue | `{"runs": false}` | stops Kueue: nothing is admitted, its webhooks refuse; `true` starts it again |
 | PUT /rules | `{"rules": [rule]}` | what pods do from now on; replaces all rules |
 | POST /rules | rule | adds one; the later rule wins |
-| POST /pods/NS/NAME/end | `{"exit": "0"}` | ends the running containers now: an exit code, `oom` or `evict` |
+| POST /pods/NS/NAME/end | `{"exit": "0", "code": 0, "reason": "OOMKilled"}` | ends running containers now (below) |
 | POST /pods/NS/NAME/log | `{"text": "…"}` or `{"base64": "…"}` | the container writes these bytes |
 | POST /workloads/NS/NAME/preempt | `{"by": "ns/name", "reason": "InCohortReclamation"}` | preempts it (both optional) |
 | POST /workloads/NS/NAME/evict | `{"reason": "NodeFailures", "message": "…"}` | evicts a Workload |
 | POST /nodes | `{"name", "card", "whole", "mig": {}, "shared": 0}` or `{"name", "cpu", "memory"}` | adds a node |
-| PATCH /nodes/NAME | `{"kubelet": "stopped"}`, `{"cordoned": true}`, `{"capacity": {}}` | changes a node |
+| PATCH /nodes/NAME | `{"kubelet": "stopped", "cordoned": true, "capacity": {}, "allocatable": {}}` | changes a node |
 | DELETE /nodes/NAME | | takes the machine away |
 
 A rule is `{"namespace", "name", "labels", "does"}`: it holds for pods of the namespace whose name begins so and that
 have the labels (each optional). `does` may say `seconds` (how long a container runs), `exit` (code, `oom`, `evict`, or
 `image`: it never starts), `ready_seconds` (from running to ready), `grace_seconds` (how long it takes to die). A
 service whose `exit` is not 0 crashes again and again, as its restart policy has it.
+`exit` of `end` is a code, `oom` or `evict`; `code` and `reason` overrule what that means for the terminated state.
 For NAME of pods and Workloads, the name of the owner does too: then all its pods, or its Workload, are meant.
 """
 
@@ -36,7 +37,7 @@ from typing import Any
 import orjson
 
 from portal.admission import Evict, PreemptionReason
-from portal.cluster.simulated.controllers.behaviour import NOW, is_exit, readable
+from portal.cluster.simulated.controllers.behaviour import NOW, Ending, is_exit, readable
 from portal.cluster.simulated.controllers.containers import names, restarts
 from portal.cluster.simulated.controllers.hardware import gpu_node, node
 from portal.cluster.simulated.controllers.kueue import ledger, specs
@@ -161,9 +162,15 @@ class Control:
         how = str(call.said.get("exit", "0"))
         if not is_exit(how) or how == "image":
             raise Refused(422, "exit must be a code from 0 to 255, oom or evict")
-        pods = self._pods(*call.names)
+        usual = Ending.of(how)
+        code, reason = int(call.said.get("code", usual.code)), str(call.said.get("reason", usual.reason))
+        if not 0 <= code <= 255 or not reason.isalnum():
+            raise Refused(422, "code must be 0 to 255, reason one word")
+        order, pods = Ending(code, reason, usual.evicted).text, self._pods(*call.names)
         for pod in pods:
-            self._world.change(pod, lambda stored: stored["metadata"].setdefault("annotations", {}).update({NOW: how}))
+            self._world.change(
+                pod, lambda stored: stored["metadata"].setdefault("annotations", {}).update({NOW: order})
+            )
         return {"pods": [pod["metadata"]["name"] for pod in pods]}
 
     def _write(self, call: _Call) -> Obj:
@@ -224,12 +231,10 @@ class Control:
 
     def _change_node(self, call: _Call) -> Obj:
         found = self._node(call.names[0])
-        unknown = set(call.said) - {"kubelet", "cordoned", "capacity"}
+        unknown = set(call.said) - {"kubelet", "cordoned", "capacity", "allocatable"}
         if unknown:
             raise Refused(422, f"unknown: {', '.join(sorted(unknown))}")
-        if "capacity" in call.said:
-            amounts = {name: str(amount) for name, amount in call.said["capacity"].items()}
-            self._world.change(found, lambda stored: _resize(stored, amounts), status=True)
+        self._world.change(found, lambda stored: _resize(stored, call.said), status=True)
         self._world.change(found, lambda stored: _mark(stored, call.said))
         return {"node": call.names[0]}
 
@@ -275,9 +280,12 @@ def _shown(rule: Rule) -> Obj:
     return {"namespace": rule.namespace, "name": rule.name, "labels": dict(rule.labels), "does": dict(rule.does)}
 
 
-def _resize(stored: Obj, amounts: Mapping[str, str]) -> None:
-    for field in ("capacity", "allocatable"):
-        stored["status"].setdefault(field, {}).update(amounts)
+def _resize(stored: Obj, said: Mapping[str, Any]) -> None:
+    """A new capacity can all be allocated, unless `allocatable` says less."""
+    for field, sources in (("capacity", ("capacity",)), ("allocatable", ("capacity", "allocatable"))):
+        for source in sources:
+            amounts = {name: str(amount) for name, amount in (said.get(source) or {}).items()}
+            stored.setdefault("status", {}).setdefault(field, {}).update(amounts)
 
 
 def _mark(stored: Obj, said: Mapping[str, Any]) -> None:

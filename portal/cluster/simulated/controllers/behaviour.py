@@ -15,7 +15,7 @@ from portal.cluster.simulated.objects import Obj
 
 PREFIX = "simulated.turno.dev/"
 NOW = f"{PREFIX}now"
-"""Annotation: the container ends at once, in the way that the value says; taken off when it has."""
+"""Annotation: the containers end at once, as the value says (`Ending.text`); taken off when they have."""
 JOB_SECONDS, SERVICE_SECONDS = 15.0, 5.0
 OOM, IMAGE, EVICT = "oom", "image", "evict"
 _WORDS = (OOM, IMAGE, EVICT)
@@ -35,9 +35,34 @@ class Behaviour:
     ready_seconds: float | None = None
     grace_seconds: float = 0.5
 
+
+@dataclass(frozen=True)
+class Ending:
+    """How containers end. code: the exit code; reason: of the terminated state; evicted: the pod is, by its node."""
+
+    code: int
+    reason: str
+    evicted: bool = False
+
+    @classmethod
+    def of(cls, exit_word: str) -> Ending:
+        """Of an exit code, `oom` or `evict`."""
+        if exit_word == OOM:
+            return cls(137, "OOMKilled")
+        if exit_word == EVICT:
+            return cls(137, "Error", evicted=True)
+        return cls(int(exit_word), "Completed" if exit_word == "0" else "Error")
+
     @property
-    def exit_code(self) -> int:
-        return int(self.exit) if self.exit not in _WORDS else 137
+    def text(self) -> str:
+        return f"{self.code} {self.reason}{' evicted' if self.evicted else ''}"
+
+    @classmethod
+    def parse(cls, text: str) -> Ending | None:
+        """The reverse of `text`; None for anything else."""
+        code, _, rest = text.partition(" ")
+        reason, _, evicted = rest.partition(" ")
+        return cls(int(code), reason, evicted == "evicted") if code.isdecimal() and reason else None
 
 
 def behaviour_of(pod: Obj, rules: tuple[Rule, ...] = ()) -> Behaviour:

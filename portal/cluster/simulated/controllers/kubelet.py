@@ -6,16 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from portal.cluster.simulated.controllers import containers, dependencies
-from portal.cluster.simulated.controllers.behaviour import (
-    EVICT,
-    IMAGE,
-    NOW,
-    OOM,
-    Behaviour,
-    behaviour_of,
-    is_exit,
-    role_of,
-)
+from portal.cluster.simulated.controllers.behaviour import IMAGE, NOW, Behaviour, Ending, behaviour_of, role_of
 from portal.cluster.simulated.controllers.conditions import TRUE
 from portal.cluster.simulated.controllers.nodestate import address_of, is_stopped
 from portal.cluster.simulated.controllers.output import last_words
@@ -135,15 +126,16 @@ class Kubelet:
     def _run(self, pod: Obj, behaviour: Behaviour, started_at: str) -> datetime | None:
         now, uid = self._world.now(), pod["metadata"]["uid"]
         forced = (pod["metadata"].get("annotations") or {}).get(NOW)
-        if forced is not None and is_exit(forced):
-            self._world.store.mutate("Pod", pod["metadata"]["namespace"], pod["metadata"]["name"], _without_order)
-            self._finish(pod, Behaviour(seconds=0.0, exit=forced))
+        ordered = Ending.parse(forced or "")
+        if ordered is not None:
+            self._world.change(pod, _without_order)
+            self._finish(pod, ordered)
             return None
         started = self._world.moment(uid, f"running-{containers.restarts(pod)}", started_at)
         ends = None if behaviour.seconds is None else self._world.due(started, behaviour.seconds)
         if ends is not None and ends <= now:
             self._speaker.speak(pod, behaviour, started)
-            self._finish(pod, behaviour)
+            self._finish(pod, Ending.of(behaviour.exit))
             return None
         again = [ends, self._speaker.speak(pod, behaviour, started), self._make_ready(pod, behaviour, started)]
         return min((moment for moment in again if moment is not None), default=None)
@@ -160,30 +152,29 @@ class Kubelet:
 
     # Ending
 
-    def _finish(self, pod: Obj, behaviour: Behaviour) -> None:
-        at, code = self._world.stamp(), behaviour.exit_code
-        self._speaker.end(pod, last_words(behaviour))
-        if behaviour.exit == EVICT:
-            self._evict(pod, at)
+    def _finish(self, pod: Obj, ending: Ending) -> None:
+        at = self._world.stamp()
+        self._speaker.end(pod, last_words(ending))
+        if ending.evicted:
+            self._evict(pod, ending, at)
             return
-        reason = "OOMKilled" if behaviour.exit == OOM else ("Completed" if code == 0 else "Error")
         policy = pod["spec"].get("restartPolicy", "Always")
-        stays_down = policy == "Never" or (policy == "OnFailure" and code == 0)
+        stays_down = policy == "Never" or (policy == "OnFailure" and ending.code == 0)
         self._world.begin(pod["metadata"]["uid"], "ended")
 
         def write(stored: Obj) -> None:
-            containers.end(stored, code, reason, at)
+            containers.end(stored, ending.code, ending.reason, at)
             if stays_down:
-                containers.finish(stored, "Succeeded" if code == 0 else "Failed", at)
+                containers.finish(stored, "Succeeded" if ending.code == 0 else "Failed", at)
 
         self._change(pod, write)
 
-    def _evict(self, pod: Obj, at: str) -> None:
+    def _evict(self, pod: Obj, ending: Ending, at: str) -> None:
         name = containers.names(pod)[0]
         message = f"{_EVICTED}Container {name} was using more memory than its request. "
 
         def write(stored: Obj) -> None:
-            containers.end(stored, 137, "Error", at)
+            containers.end(stored, ending.code, ending.reason, at)
             containers.finish(stored, "Failed", at, "Evicted", message)
             containers.say(stored["status"], "DisruptionTarget", TRUE, "TerminationByKubelet", message, at)
 

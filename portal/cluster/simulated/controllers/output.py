@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from portal.cluster.simulated.controllers.behaviour import Behaviour, role_of
+from portal.cluster.simulated.controllers.behaviour import Behaviour, Ending, role_of
 from portal.cluster.simulated.controllers.quantities import pod_requests
 from portal.cluster.simulated.objects import Obj
 from portal.gpus import is_gpu_resource
@@ -33,15 +33,15 @@ def script(pod: Obj, behaviour: Behaviour) -> Iterator[Said]:
         yield from _training(pod, behaviour)
 
 
-def last_words(behaviour: Behaviour) -> list[str]:
+def last_words(ending: Ending) -> list[str]:
     """What a container writes when it ends by itself."""
-    if behaviour.exit == "0":
-        return ["Training finished; model saved to output/final.safetensors"]
-    if behaviour.exit == "oom":
-        return ["torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.", "Killed"]
-    if behaviour.exit == "evict":
+    if ending.evicted:
         return []
-    return ["Traceback (most recent call last):", f"SystemExit: {behaviour.exit}"]
+    if ending.reason == "OOMKilled":
+        return ["torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.", "Killed"]
+    if ending.code == 0:
+        return ["Training finished; model saved to output/final.safetensors"]
+    return ["Traceback (most recent call last):", f"SystemExit: {ending.code}"]
 
 
 def _gpus(pod: Obj) -> int:

@@ -12,12 +12,12 @@ from portal.cluster.simulated.dataplane.routes import Way
 from portal.cluster.simulated.objects import Obj
 
 _BROKEN = ("ImagePullBackOff", "ErrImagePull", "CrashLoopBackOff", "CreateContainerConfigError")
-_WAITS = {"queued": 5, "loading": 2, "failing": 10, "stopping": 5, "stopped": 30}
+_WAITS = {"queued": 5, "loading": 2, "failing": 10, "stopping": 5, "idle": 5, "stopped": 30}
 
 
 @dataclass(frozen=True)
 class Absence:
-    """Why nobody answers. state: queued, loading, failing, stopping or stopped; retry_after in seconds."""
+    """Why nobody answers. state: queued, loading, failing, stopping, idle or stopped; retry_after in seconds."""
 
     state: str
     message: str
@@ -39,6 +39,8 @@ def absence(manager: Manager, way: Way) -> Absence:
     if not active:
         if any(not is_active(pod) and "deletionTimestamp" in pod["metadata"] for pod in pods):
             return Absence("stopping", "It is being stopped.")
+        if _is_scaled_to_zero(manager, way):
+            return Absence("idle", "It is scaled to zero.")
         return Absence("stopped", "It is stopped.")
     loading = [pod for pod in active if pod["spec"].get("nodeName")]
     for pod in loading:
@@ -50,6 +52,12 @@ def absence(manager: Manager, way: Way) -> Absence:
     if all(is_gated(pod) for pod in active):
         return Absence("queued", _queued(manager, active[0]))
     return Absence("queued", "It waits for a node with room.")
+
+
+def _is_scaled_to_zero(manager: Manager, way: Way) -> bool:
+    workload = (way.route["metadata"].get("labels") or {}).get("turno.dev/workload", "")
+    owners = manager.world.store.scan("Deployment", way.namespace, {"turno.dev/workload": workload})
+    return any(owner["spec"].get("replicas", 1) == 0 for owner in owners)
 
 
 def _queued(manager: Manager, pod: Obj) -> str:

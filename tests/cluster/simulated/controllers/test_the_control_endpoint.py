@@ -41,6 +41,32 @@ def test_a_running_pod_ends_as_told(cluster: Cluster) -> None:
     assert "simulated.turno.dev/now" not in cluster.pods()[0]["metadata"]["annotations"]
 
 
+@pytest.mark.parametrize(
+    ("said", "code", "reason", "phase", "why"),
+    [
+        ({"exit": "0", "reason": "OOMKilled"}, 0, "OOMKilled", "Succeeded", None),
+        ({"exit": "137"}, 137, "Error", "Failed", None),
+        ({"exit": "evict", "code": 0, "reason": "Completed"}, 0, "Completed", "Failed", "Evicted"),
+    ],
+)
+def test_an_end_can_be_as_odd_as_real_ones(
+    cluster: Cluster, said: dict[str, Any], code: int, reason: str, phase: str, why: str | None
+) -> None:
+    cluster.store.create(job("train", **LONG))
+    cluster.run(3)
+    call(cluster, "POST", "/pods/team-a/train/end", said)
+    status = cluster.pods()[0]["status"]
+    ended = status["containerStatuses"][0]["state"]["terminated"]
+    assert (ended["exitCode"], ended["reason"], status["phase"], status.get("reason")) == (code, reason, phase, why)
+
+
+def test_one_pod_of_several_can_be_ended(cluster: Cluster) -> None:
+    cluster.store.create(job("multi", completionMode="Indexed", parallelism=4, completions=4, backoffLimit=9, **LONG))
+    cluster.run(3)
+    assert len(call(cluster, "POST", "/pods/team-a/multi-3/end", {"exit": "oom"})[1]["pods"]) == 1
+    assert [pod["status"]["phase"] for pod in cluster.pods()].count("Running") == 3
+
+
 def test_a_rule_makes_a_service_crash_again_and_again(cluster: Cluster) -> None:
     rule = {"namespace": "team-a", "name": "nb", "does": {"exit": "1", "seconds": 1}}
     assert call(cluster, "POST", "/rules", rule)[0] == 200
@@ -150,6 +176,12 @@ def test_a_time_sliced_node_can_be_added(cluster: Cluster) -> None:
     labels = cluster.get("Node", "gpu-2", None)["metadata"]["labels"]
     assert labels["nvidia.com/gpu.sharing-strategy"] == "time-slicing"
     assert labels["nvidia.com/gpu.replicas"] == "4"
+
+
+def test_a_broken_card_stays_in_the_capacity(cluster: Cluster) -> None:
+    call(cluster, "PATCH", "/nodes/gpu-1", {"allocatable": {"nvidia.com/gpu": 2}})
+    status = cluster.get("Node", "gpu-1", None)["status"]
+    assert (status["capacity"]["nvidia.com/gpu"], status["allocatable"]["nvidia.com/gpu"]) == ("3", "2")
 
 
 def test_capacity_changes_and_cards_that_are_gone_are_not_given(cluster: Cluster) -> None:

@@ -225,7 +225,7 @@ def test_a_stopped_queue_and_a_deactivated_workload(life: Life) -> None:
         del one["metadata"]["labels"]["controller-revision-hash"]
         del one["spec"]["volumes"], one["spec"]["containers"]
     assert mine == {field: recorded[field] for field in ("metadata", "spec", "status")}
-    theirs = [one for one in life.recorded("workloads-of-pod-based")["items"] if "n1" in one["metadata"]["name"]][0]
+    (theirs,) = [one for one in life.recorded("workloads-of-pod-based")["items"] if "n1" in one["metadata"]["name"]]
     same(comparable(life.workload("n1", "w2")), theirs, "metadata", "spec", "status")
     life.ask.merge("/apis/apps/v1/namespaces/w2/statefulsets/n1", {"spec": {"replicas": 0}})
     life.run(2)

@@ -80,6 +80,16 @@ async def test_while_it_loads_waits_or_is_stopped_it_says_so_at_once(
     assert orjson.loads((await plane.ask(f"{V1}/models", headers=WITH_KEY)).body)["state"] == "stopped"
 
 
+async def test_scaled_to_zero_is_idle(plane: Plane, endpoint: Callable[[], None]) -> None:
+    endpoint()
+    plane.cluster.run(10)
+    plane.cluster.store.mutate(
+        "Deployment", NAMESPACE, "llm-1234567890-r1", lambda found: found["spec"].update(replicas=0)
+    )
+    plane.cluster.run(5)
+    assert orjson.loads((await plane.ask(f"{V1}/models", headers=WITH_KEY)).body)["state"] == "idle"
+
+
 async def test_only_the_replica_that_is_ready_is_asked(plane: Plane, endpoint: Callable[[], None]) -> None:
     endpoint()
     plane.cluster.run(10)
