@@ -104,6 +104,7 @@ def environment(places: Places, numbers: Ports) -> dict[str, str]:
         "DJANGO_SETTINGS_MODULE": "portal.settings",
         "PYTHONUNBUFFERED": "1",
         "TURNO_DEMO": "1",
+        "TURNO_DEMO_FOLDER": str(places.folder),
         "TURNO_SECRET_KEY": places.secret_key(),
         "TURNO_DATABASE_URL": f"sqlite:///{places.database}",
         "TURNO_BROKER_URL": f"redis+socket://{places.socket}?virtual_host=0",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,7 +11,6 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-import orjson
 from django.db import IntegrityError, connection
 from django.db import transaction as django_transaction
 from django.utils.translation import gettext_lazy as _
@@ -43,8 +43,8 @@ class Mismatch(Invalid):
 
 def fingerprint(method: str, path: str, body: object) -> str:
     """SHA-256 over what makes two requests the same."""
-    text = orjson.dumps([method, path, body], option=orjson.OPT_SORT_KEYS)
-    return hashlib.sha256(text).hexdigest()
+    text = json.dumps([method, path, body], sort_keys=True)  # orjson refuses integers beyond 64 bits
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def check_key(key: str) -> str:

@@ -52,6 +52,7 @@ def configure(*, level: str, json_lines: bool) -> None:
             "root": {"handlers": ["stderr"], "level": level},
             "loggers": {
                 "django.server": {"level": "WARNING"},
+                "django.request": {"level": "ERROR"},  # a 4xx is the caller's business
                 "uvicorn.access": {"level": "WARNING"},
                 "uvicorn": {"level": level, "handlers": [], "propagate": True},
                 # One line a task, every two seconds for ever, says nothing.
