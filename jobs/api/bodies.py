@@ -152,7 +152,7 @@ class RunAnswer(serializers.Serializer[Any]):
 class EventAnswer(serializers.Serializer[Any]):
     seq = serializers.IntegerField()
     at = serializers.DateTimeField()
-    source = serializers.ChoiceField(["turno", "kueue", "pod", "job"])  # type: ignore[assignment]  the answer's word
+    source = serializers.ChoiceField(["turno", "kueue", "pod", "job"])  # type: ignore[assignment]
     type = serializers.CharField()
     reason = serializers.CharField()
     message = serializers.CharField()
