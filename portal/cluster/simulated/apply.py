@@ -75,7 +75,7 @@ def apply(live: Obj | None, config: Obj, manager: Manager, now: str, *, force: b
         owners[other].paths.discard(path)
     before = owners[manager].paths if manager in owners else set()
     kept = set().union(*(owners[other].paths for other in others)) if others else set()
-    dropped = before - mine - kept
+    dropped = before - _with_parents(mine) - _with_parents(kept)
     merged = _prune(base["kind"], merged, dropped)
     for other in others:
         owners[other].paths -= compare(base, merged).removed
@@ -85,6 +85,11 @@ def apply(live: Obj | None, config: Obj, manager: Manager, now: str, *, force: b
         owners[manager].time = now
     _write(merged, owners)
     return merged
+
+
+def _with_parents(paths: Paths) -> Paths:
+    """A part cannot be dropped while something in it is kept."""
+    return {path[:length] for path in paths for length in range(1, len(path) + 1)}
 
 
 def _settle(owners: Owners, old: Obj, new: Obj, manager: Manager, changed: Paths, now: str) -> None:

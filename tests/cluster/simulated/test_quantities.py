@@ -5,12 +5,13 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from portal.cluster.simulated.canonical import canonical
 from tests.cluster.simulated.conftest import Asker
 
+LAW = settings(max_examples=50, deadline=None)
 JOBS = "/apis/batch/v1/namespaces/w1/jobs"
 
 
@@ -48,6 +49,7 @@ def test_no_quantity(text: object) -> None:
         canonical(text)
 
 
+@LAW
 @given(st.integers(0, 10**15), st.sampled_from(["n", "u", "m", "", "k", "M", "G", "T", "P", "Ki", "Mi", "Gi", "Ti"]))
 def test_canonical_form_is_stable_and_of_the_same_amount(number: int, suffix: str) -> None:
     text = canonical(f"{number}{suffix}")
