@@ -28,12 +28,14 @@ class _Server(uvicorn.Server):
 
 @dataclass
 class Loopback:
-    """`address` serves the API; `call` runs something on the server's own loop, where store and logs may be touched."""
+    """`address` serves the API; `call` runs something on the server's own loop, where store, logs and `cluster` (its
+    controllers, its control endpoint) may be touched."""
 
     address: str
     store: Store
     logs: LogBook
     loop: asyncio.AbstractEventLoop
+    cluster: Cluster
 
     def call(self, work: Callable[[], Result]) -> Result:
         async def run() -> Result:
@@ -60,7 +62,7 @@ def simulated(*, controllers: bool = False, bookmark_every: float = 0.2) -> Iter
         while not server.started:
             assert clock.monotonic() < deadline, "the simulated cluster did not start"
             time.sleep(0.01)
-        yield Loopback(f"http://127.0.0.1:{sock.getsockname()[1]}", cluster.store, cluster.logs, loop)
+        yield Loopback(f"http://127.0.0.1:{sock.getsockname()[1]}", cluster.store, cluster.logs, loop, cluster)
     finally:
         server.force_exit = server.should_exit = True
         tasks[0].result(10)
