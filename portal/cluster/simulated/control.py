@@ -7,6 +7,7 @@ JSON over HTTP on a port of its own; nothing of Turno's own processes calls it. 
 |---|---|---|
 | GET / | | speed, whether Kueue runs, rules, nodes, number of objects |
 | PUT /speed | `{"speed": 10}` | shortens delays |
+| PUT /clock | `{"offset_seconds": -90}` | puts the cluster's clock before or behind the real time |
 | PUT /kueue | `{"runs": false}` | stops Kueue: nothing is admitted, its webhooks refuse; `true` starts it again |
 | PUT /rules | `{"rules": [rule]}` | what pods do from now on; replaces all rules |
 | POST /rules | rule | adds one; the later rule wins |
@@ -32,6 +33,7 @@ import base64
 import binascii
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import orjson
@@ -74,6 +76,7 @@ class Control:
         self._calls: dict[tuple[str, str], Callable[[_Call], Any]] = {
             ("GET", ""): self._show,
             ("PUT", "speed"): self._set_speed,
+            ("PUT", "clock"): self._set_clock,
             ("PUT", "kueue"): self._set_kueue,
             ("PUT", "rules"): self._set_rules,
             ("POST", "rules"): self._add_rule,
@@ -126,6 +129,7 @@ class Control:
         settings, store = self._world.settings, self._world.store
         return {
             "speed": settings.speed,
+            "clock_offset_seconds": settings.clock_offset.total_seconds(),
             "kueue_runs": settings.kueue_runs,
             "rules": [_shown(rule) for rule in settings.rules],
             "nodes": {one["metadata"]["name"]: is_node_ready(one) for one in store.scan("Node")},
@@ -137,6 +141,10 @@ class Control:
         self._world.settings.set_speed(float(call.said["speed"]))
         self._manager.look_at_everything()
         return {"speed": self._world.settings.speed}
+
+    def _set_clock(self, call: _Call) -> Obj:
+        self._manager.set_clock(timedelta(seconds=float(call.said["offset_seconds"])))
+        return {"offset_seconds": self._world.settings.clock_offset.total_seconds()}
 
     def _set_kueue(self, call: _Call) -> Obj:
         runs = call.said["runs"]

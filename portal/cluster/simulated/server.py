@@ -16,6 +16,7 @@ import uvicorn
 
 from portal.cluster.simulated.api import Api
 from portal.cluster.simulated.control import Control
+from portal.cluster.simulated.controllers.clusterclock import ClusterClock
 from portal.cluster.simulated.controllers.manager import Manager
 from portal.cluster.simulated.dataplane import DataPlane
 from portal.cluster.simulated.in_use import release_finalizers
@@ -24,7 +25,6 @@ from portal.cluster.simulated.namespaces import bootstrap
 from portal.cluster.simulated.pending import PendingWorkloads
 from portal.cluster.simulated.store import Change, Store
 from portal.cluster.simulated.webhooks import Webhooks
-from portal.kernel import clock
 
 log = logging.getLogger(__name__)
 
@@ -53,10 +53,11 @@ class Cluster:
 
     def __init__(self, settings: Settings) -> None:
         state = settings.state
-        self.store = Store(state)
+        self.clock = ClusterClock()
+        self.store = Store(state, clock=self.clock)
         bootstrap(self.store)
         self.logs = LogBook(state.with_suffix(".logs") if state is not None else None)
-        self.manager = Manager(self.store, self.logs, clock.now, settings.speed)
+        self.manager = Manager(self.store, self.logs, self.clock, settings.speed)
         runs = self.manager.world.settings
         self.webhooks = Webhooks(lambda: runs.kueue_runs)
         self.api = Api(

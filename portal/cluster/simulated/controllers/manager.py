@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from portal.cluster.simulated.controllers.clusterclock import ClusterClock
 from portal.cluster.simulated.controllers.deployments import DeploymentController
 from portal.cluster.simulated.controllers.events import Recorder
 from portal.cluster.simulated.controllers.hardware import demo_nodes
@@ -58,7 +59,8 @@ class Controller(Protocol):
 class Manager:
     """All controllers over one store.
 
-    store, logs: what they work on. clock: time-zone-aware now. speed: how much faster than real delays pass.
+    store, logs: what they work on. clock: time-zone-aware now, the store's too; a ClusterClock can be put before or
+    behind the real time. speed: how much faster than real delays pass.
     A new, empty store is given the demo's nodes, unless `seed` says no.
     """
 
@@ -100,6 +102,9 @@ class Manager:
         self._waiting: tuple[dict[Name, None], ...] = tuple({} for _ in self._controllers)
         self._timers: list[tuple[datetime, int, Name]] = []
         self._due: dict[tuple[int, Name], datetime] = {}
+        self._clock = clock
+        if isinstance(clock, ClusterClock):
+            clock.offset = self.world.settings.clock_offset
         self._swept = clock()
         store.subscribe(self._hear)
         if seed and not store.count("Node"):
@@ -114,6 +119,22 @@ class Manager:
                 meta = obj["metadata"]
                 change = Change(0, "ADDED", kind, meta.get("namespace") or "", meta["name"], obj, None)
                 self._hear(change)
+
+    def set_clock(self, offset: timedelta) -> None:
+        """Put the cluster's clock before or behind the real time; what is in flight goes on as if nothing had been.
+        Raises ValueError where the clock cannot be moved."""
+        if not isinstance(self._clock, ClusterClock):
+            raise ValueError("this cluster's clock cannot be moved")
+        shift = offset - self._clock.offset
+        self.books.time()
+        self._clock.offset = offset
+        self.world.shift(shift)
+        self.books.restart_clock()
+        self._swept += shift
+        self._timers.clear()
+        self._due.clear()
+        self.world.settings.set_clock_offset(offset)
+        self.look_at_everything()
 
     def run_kueue(self, *, runs: bool) -> None:
         """Stop Kueue, or start it: it reads everything anew then."""
@@ -163,7 +184,7 @@ class Manager:
             return None
         try:
             return controller.reconcile(*name)
-        except (ApiError, KeyError, TypeError, ValueError, AttributeError):
+        except (ApiError, LookupError, TypeError, ValueError, AttributeError):
             log.exception("%s could not reconcile %s", type(controller).__name__, "/".join(name))
             return self.world.now() + _RETRY
 

@@ -1,4 +1,4 @@
-"""What the control endpoint has set: speed, whether Kueue runs, and rules for what pods do.
+"""What the control endpoint has set: speed, clock, whether Kueue runs, and rules for pods.
 
 It is one ConfigMap in the store, so that a restart of the cluster keeps it.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 import orjson
@@ -43,6 +44,7 @@ class Settings:
         self.speed = speed
         self.kueue_runs = True
         self.rules: tuple[Rule, ...] = ()
+        self.clock_offset = timedelta()
         kept = store.get("ConfigMap", NAMESPACE, NAME)
         if kept is not None:
             self._read(orjson.loads(kept["data"]["settings"]))
@@ -58,6 +60,10 @@ class Settings:
         self.kueue_runs = runs
         self._write()
 
+    def set_clock_offset(self, offset: timedelta) -> None:
+        self.clock_offset = offset
+        self._write()
+
     def set_rules(self, rules: tuple[Rule, ...]) -> None:
         self.rules = rules
         self._write()
@@ -66,13 +72,15 @@ class Settings:
         self.speed = float(kept["speed"])
         self.kueue_runs = bool(kept["kueue_runs"])
         self.rules = tuple(Rule(**rule) for rule in kept["rules"])
+        self.clock_offset = timedelta(seconds=kept.get("clock_offset", 0.0))
 
     def _write(self) -> None:
         rules = [
             {"namespace": rule.namespace, "name": rule.name, "labels": dict(rule.labels), "does": dict(rule.does)}
             for rule in self.rules
         ]
-        kept = {"speed": self.speed, "kueue_runs": self.kueue_runs, "rules": rules}
+        kept: Obj = {"speed": self.speed, "kueue_runs": self.kueue_runs, "rules": rules}
+        kept["clock_offset"] = self.clock_offset.total_seconds()
         data = {"settings": orjson.dumps(kept).decode()}
 
         def write(config: Obj) -> None:

@@ -53,6 +53,10 @@ class World:
         self._moments[uid, stage] = self.clock()
         return self._moments[uid, stage]
 
+    def shift(self, by: timedelta) -> None:
+        """The clock has been moved: the stages in flight began so much later."""
+        self._moments = {stage: moment + by for stage, moment in self._moments.items()}
+
     def forget(self, uid: str) -> None:
         """Drop the moments of an object that is gone."""
         for key in [key for key in self._moments if key[0] == uid]:

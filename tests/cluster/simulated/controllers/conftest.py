@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from portal.cluster.simulated.controllers.clusterclock import ClusterClock
 from portal.cluster.simulated.controllers.manager import Manager
 from portal.cluster.simulated.logs import LogBook
 from portal.cluster.simulated.objects import Obj
@@ -22,9 +23,10 @@ class Cluster:
 
     def __init__(self) -> None:
         self.now = START
-        self.store = Store(clock=lambda: self.now)
+        self.clock = ClusterClock(lambda: self.now)
+        self.store = Store(clock=self.clock)
         self.logs = LogBook()
-        self.manager = Manager(self.store, self.logs, lambda: self.now)
+        self.manager = Manager(self.store, self.logs, self.clock)
         self.store.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
         self.manager.tick()
 
@@ -39,7 +41,7 @@ class Cluster:
 
     def restart(self) -> None:
         """New controllers over the same store, as after a restart of the process."""
-        self.manager = Manager(self.store, self.logs, lambda: self.now)
+        self.manager = Manager(self.store, self.logs, self.clock)
         self.manager.tick()
 
     def get(self, kind: str, name: str, namespace: str | None = NAMESPACE) -> Obj:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from datetime import datetime
 from typing import Any
 
 import orjson
@@ -29,6 +30,22 @@ def test_speed_shortens_delays_and_survives_a_restart(cluster: Cluster) -> None:
     cluster.store.create(job("train"))
     cluster.run(2)
     assert ("Complete", "True", "CompletionsReached") in condition_list(cluster.get("Job", "train"))
+
+
+@pytest.mark.parametrize("offset", [-90, 600])
+def test_the_clusters_clock_can_be_wrong(lab: Cluster, offset: int) -> None:
+    lab.store.create(queued_job("train", 1))
+    lab.run(6)
+    assert call(lab, "PUT", "/clock", {"offset_seconds": offset}) == (200, {"offset_seconds": offset})
+    lab.run(12)
+    done = lab.get("Job", "train")
+    assert ("Complete", "True", "CompletionsReached") in condition_list(done)
+    ended = datetime.fromisoformat(done["status"]["completionTime"])
+    assert abs((ended - lab.now).total_seconds() - offset) < 10
+    lab.restart()
+    later = lab.store.create(job("later"))
+    created = datetime.fromisoformat(later["metadata"]["creationTimestamp"])
+    assert (created - lab.now).total_seconds() == offset
 
 
 def test_a_running_pod_ends_as_told(cluster: Cluster) -> None:
