@@ -9,7 +9,7 @@ from portal.cluster.simulated.controllers.nodestate import address_of
 from portal.cluster.simulated.objects import Obj
 from portal.gpus import CARDS, SHARED_GPU, WHOLE_GPU, Card, is_valid_geometry, mig_resource, mig_strategy_labels
 
-DEMO_GEOMETRY: Mapping[str, int] = {"3g.40gb": 1, "2g.20gb": 1, "1g.10gb": 2}
+DEMO_GEOMETRY: Mapping[str, int] = {"3g.40gb": 1, "1g.10gb": 4}
 _DRIVER, _CUDA = ("580", "95", "05"), ("13", "0")
 
 
