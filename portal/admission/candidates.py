@@ -38,6 +38,17 @@ def satisfies(policy: PreemptionPolicy, preemptor: Workload, candidate: Workload
     return policy is PreemptionPolicy.ANY
 
 
+def evictable(held: dict[int, int] | None, policy: PreemptionPolicy, priority: int) -> int:
+    """At most so much the policy lets a workload of this priority evict, of what is held by priority."""
+    if not held or policy is PreemptionPolicy.NEVER:
+        return 0
+    if policy is PreemptionPolicy.ANY:
+        return sum(held.values())
+    if policy is PreemptionPolicy.LOWER_PRIORITY:
+        return sum(amount for other, amount in held.items() if other < priority)
+    return sum(amount for other, amount in held.items() if other <= priority)
+
+
 def eviction_order(candidate: Workload, preemptor_queue: str) -> tuple[bool, bool, int, int, str]:
     """Sort key: already evicted, other queues first, lower priority, latest reservation (whole seconds), key.
 
@@ -55,6 +66,8 @@ def eviction_order(candidate: Workload, preemptor_queue: str) -> tuple[bool, boo
 def holders_of(queue: Queue, request: Request, policy: PreemptionPolicy) -> list[Workload]:
     """The queue's workloads that hold contested quota and may be evicted under the policy."""
     contested = request.contested
+    if not any(evictable(queue.held.get(cell), policy, request.workload.spec.priority) for cell in contested):
+        return []
     return [
         holder
         for holder in queue.holders.values()

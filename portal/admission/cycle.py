@@ -15,7 +15,7 @@ from portal.admission.flavors import AmountText, FlavorFinder, Mode, Search
 from portal.admission.model import FairSharing, PreemptionPolicy
 from portal.admission.nodes import QuotaNode, borrowing_height
 from portal.admission.partial import largest_that_fits
-from portal.admission.prospects import simple
+from portal.admission.prospects import no_victims, simple
 from portal.admission.shares import ShareBook
 from portal.admission.tree import Forest, Queue
 from portal.admission.turns import Entry, classic_order, fair_order
@@ -127,7 +127,7 @@ class Cycle:
         return self._victims(Request(workload, queue, search.requests(), search.contested()))
 
     def _victims(self, request: Request) -> list[Target]:
-        if request.queue.never_preempts:
+        if request.queue.never_preempts or no_victims(self.forest, request, fair=self.fair is not None):
             return []
         if self.fair is not None:
             return fair_targets(self.forest, self.book, request, self.fair.strategies)

@@ -4,6 +4,7 @@ A head needs, in every resource group, one flavor with room for all it asks, whe
 all that it could evict. The bounds are generous, so a head that is not proved hopeless may still be rejected.
 """
 
+from portal.admission.candidates import Request, evictable
 from portal.admission.model import PreemptionPolicy
 from portal.admission.nodes import QuotaNode
 from portal.admission.tree import Forest, Queue
@@ -27,6 +28,15 @@ def hopeless(forest: Forest, queue: Queue, workload: Workload, *, fair: bool) ->
         else:
             return True
     return False
+
+
+def no_victims(forest: Forest, request: Request, *, fair: bool) -> bool:
+    """Whether no eviction could make room for a request."""
+    queue, node = request.queue, request.queue.node
+    return any(
+        amount > _room(forest, queue, node, request.workload, cell, amount, fair=fair)
+        for cell, amount in request.usage.items()
+    )
 
 
 def simple(workload: Workload) -> bool:
@@ -69,29 +79,18 @@ def _room(
     if free >= amount or queue.never_preempts:
         return free
     preemption, priority = queue.spec.preemption, workload.spec.priority
-    room = free + _evictable(queue.held.get(cell), preemption.within_queue, priority)
-    if room >= amount or not _may_reclaim(queue, node, cell, fair=fair):
-        return room
-    return room + _evictable(forest.held_in(queue.root).get(cell), preemption.reclaim_within_cohort, priority)
+    own = evictable(queue.held.get(cell), preemption.within_queue, priority)
+    if free + own >= amount or not _may_reclaim(queue, node, cell, amount - own, fair=fair):
+        return free + own
+    return free + own + evictable(forest.held_in(queue.root).get(cell), preemption.reclaim_within_cohort, priority)
 
 
-def _may_reclaim(queue: Queue, node: QuotaNode, cell: int, *, fair: bool) -> bool:
-    """Whether other queues' workloads could be victims at all."""
+def _may_reclaim(queue: Queue, node: QuotaNode, cell: int, amount: int, *, fair: bool) -> bool:
+    """Whether other queues' workloads could be victims at all, `amount` being what own victims do not make up for."""
     parent = node.parent
     if parent is None or queue.spec.preemption.reclaim_within_cohort is PreemptionPolicy.NEVER:
         return False
     if fair or parent.parent is not None or queue.spec.preemption.borrow_within_cohort:
         return True
-    # In a flat cohort a queue takes back only while it uses less than its own quota.
-    return node.usage[cell] < node.nominal[cell]
-
-
-def _evictable(held: dict[int, int] | None, policy: PreemptionPolicy, priority: int) -> int:
-    """What the policy would let this priority evict at most, of what is held by priority."""
-    if not held or policy is PreemptionPolicy.NEVER:
-        return 0
-    if policy is PreemptionPolicy.ANY:
-        return sum(held.values())
-    if policy is PreemptionPolicy.LOWER_PRIORITY:
-        return sum(amount for other, amount in held.items() if other < priority)
-    return sum(amount for other, amount in held.items() if other <= priority)
+    # In a flat cohort a queue takes back only while it is below its own quota, and only up to it.
+    return node.usage[cell] < node.nominal[cell] and node.usage[cell] + amount <= node.nominal[cell]
