@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -37,7 +37,7 @@ from portal.kernel import clock as wall
 log = logging.getLogger(__name__)
 
 Name = tuple[str, str]
-_ROUNDS = 200
+_PASSES = 500
 _RETRY = timedelta(seconds=5)
 _SWEEP = timedelta(seconds=60)
 
@@ -144,16 +144,16 @@ class Manager:
             self.look_at_everything()
 
     def tick(self) -> float | None:
-        """Do everything that is due. Returns the seconds until something else is, None when nothing waits for time."""
+        """Do what is due, in so many passes that the API has its turn between. Returns the seconds until something else
+        is, 0 when there is more to do now, None when nothing waits for time."""
         now = self.world.now()
         if now - self._swept > _SWEEP:
             self._swept = now
             self.world.events.sweep()
         self._wake(now)
-        for _ in range(_ROUNDS):
-            if not any(self._waiting):
-                break
-            self._round()
+        left = _PASSES
+        while left > 0 and any(self._waiting):
+            left = self._round(left)
         if any(self._waiting):
             return 0.0
         self._drop_stale_timers()
@@ -171,11 +171,15 @@ class Manager:
                 del self._due[number, name]
                 self._waiting[number][name] = None
 
-    def _round(self) -> None:
-        """Every controller works off what waits for it, in their order."""
+    def _round(self, passes: int) -> int:
+        """Every controller works off what waits for it, in their order; what is added meanwhile waits for the next
+        round. Returns how many of the allowed passes are left."""
         for number, waiting in enumerate(self._waiting):
-            for name in list(_taken(waiting)):
+            for name in list(waiting)[:passes]:
+                del waiting[name]
                 self._schedule(number, name, self._reconcile(number, name))
+                passes -= 1
+        return passes
 
     def _reconcile(self, number: int, name: Name) -> datetime | None:
         """A broken object must not stop the cluster: it is looked at again a little later."""
@@ -198,10 +202,3 @@ class Manager:
     def _drop_stale_timers(self) -> None:
         while self._timers and self._due.get((self._timers[0][1], self._timers[0][2])) != self._timers[0][0]:
             heapq.heappop(self._timers)
-
-
-def _taken(waiting: dict[Name, None]) -> Iterator[Name]:
-    """Take out what waits now; what is added meanwhile waits for the next round."""
-    names = list(waiting)
-    waiting.clear()
-    yield from names

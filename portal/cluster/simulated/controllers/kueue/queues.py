@@ -14,14 +14,13 @@ from portal.cluster.simulated.controllers.quantities import parse, render
 from portal.cluster.simulated.controllers.world import World
 from portal.cluster.simulated.objects import Obj
 from portal.cluster.simulated.store import Change
-from portal.cluster.simulated.webhooks import IN_USE_FINALIZER
 
 Name = tuple[str, str]
 _INACTIVE = "Can't submit new workloads to clusterQueue"
 
 
 class QueueController:
-    """Keys: ("ClusterQueue", name), ("Cohort", name), ("ResourceFlavor", name) and ("LocalQueue", "namespace/name")."""
+    """Keys: ("ClusterQueue", name), ("Cohort", name) and ("LocalQueue", "namespace/name")."""
 
     watches = ("ClusterQueue", "LocalQueue", "Cohort", "ResourceFlavor", "Workload")
 
@@ -36,20 +35,17 @@ class QueueController:
             return [("LocalQueue", f"{change.namespace}/{queue}")]
         if change.kind == "LocalQueue":
             return [("LocalQueue", f"{change.namespace}/{change.name}")]
-        keys: list[Name] = [(change.kind, change.name)]
         if change.kind == "ResourceFlavor":
             users = (one for one in self._world.store.scan("ClusterQueue") if change.name in flavor_names(one))
-            keys.extend(("ClusterQueue", one["metadata"]["name"]) for one in users)
-        return keys
+            return [("ClusterQueue", one["metadata"]["name"]) for one in users]
+        return [(change.kind, change.name)]
 
     def reconcile(self, namespace: str, name: str) -> datetime | None:
-        """One pass over one queue, cohort or flavor."""
+        """One pass over one queue or cohort."""
         if namespace == "ClusterQueue":
             self._cluster_queue(name)
         elif namespace == "Cohort":
             self._cohort(name)
-        elif namespace == "ResourceFlavor":
-            self._flavor(name)
         else:
             self._local_queue(*name.split("/", 1))
         return None
@@ -61,14 +57,6 @@ class QueueController:
         else:
             self._books.engine.upsert_cohort(specs.cohort(found), self._books.time())
 
-    def _flavor(self, name: str) -> None:
-        """A flavor that is being deleted goes when no queue refers to it any more."""
-        found = self._world.store.get("ResourceFlavor", None, name)
-        if found is None or "deletionTimestamp" not in found["metadata"]:
-            return
-        if not any(name in flavor_names(queue) for queue in self._world.store.scan("ClusterQueue")):
-            self._world.change(found, _without_finalizer)
-
     def _cluster_queue(self, name: str) -> None:
         found = self._world.store.get("ClusterQueue", None, name)
         if found is None:
@@ -79,8 +67,6 @@ class QueueController:
         spec = specs.cluster_queue(found, stopped=bool(missing) or going)
         self._admission.write(self._books.engine.upsert_queue(spec, self._books.time()))
         self._write_cluster_queue(found, self._why_inactive(found, missing, going=going))
-        if going and not self._total(found)[RESERVING]:
-            self._world.change(found, _without_finalizer)
 
     @staticmethod
     def _why_inactive(found: Obj, missing: list[str], *, going: bool) -> tuple[str, str] | None:
@@ -197,8 +183,3 @@ def _local_state(found: Obj, queue: Obj | None) -> tuple[str, tuple[str, str]]:
     if not is_true(queue.get("status") or {}, "Active"):
         return FALSE, ("ClusterQueueIsInactive", _INACTIVE)
     return TRUE, ("Ready", "Can submit new workloads to localQueue")
-
-
-def _without_finalizer(stored: Obj) -> None:
-    kept = [one for one in stored["metadata"].get("finalizers") or [] if one != IN_USE_FINALIZER]
-    stored["metadata"]["finalizers"] = kept
