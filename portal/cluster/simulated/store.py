@@ -64,6 +64,7 @@ class Store:
         self._order: deque[str] = deque()
         self._history_limit = history
         self._owners = Owners()
+        self._emptying: set[str] = set()
         self._subscribers: list[Callable[[Change], None]] = []
         self._journal = Journal(path) if path is not None else None
         self.rv = 0
@@ -251,7 +252,7 @@ class Store:
             return copy(self._drop(copy(current)))
         stored = current if doomed == current else self._put("MODIFIED", doomed, current)
         if kind == "Namespace":
-            self._empty_namespace(name)
+            self._collect_namespace(name)
         elif propagation == FOREGROUND:
             self._delete_dependents(stored)
         return copy(self._find(kind, namespace, name) or stored)
@@ -373,12 +374,15 @@ class Store:
             if in_namespace == namespace
         ]
 
-    def _empty_namespace(self, namespace: str) -> None:
-        for key in self._contents(namespace):
-            self.delete(*key)
-
     def _collect_namespace(self, name: str) -> None:
-        """A namespace that is being deleted goes when its last object has gone."""
+        """Delete what is in a namespace that is being deleted, and with the last of it the namespace. Called again for
+        each object that goes, since controllers may have put others there meanwhile."""
         namespace = self._find("Namespace", None, name) if name else None
-        if namespace is not None and nothing_holds(namespace) and not self._contents(name):
+        if namespace is None or "deletionTimestamp" not in namespace["metadata"] or name in self._emptying:
+            return
+        self._emptying.add(name)
+        for key in self._contents(name):
+            self.delete(*key)
+        self._emptying.discard(name)
+        if nothing_holds(namespace) and not self._contents(name):
             self._drop(namespace)

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from portal.cluster.simulated.in_use import release_finalizers
 from portal.cluster.simulated.objects import Obj
 from portal.cluster.simulated.server import Cluster, Settings
 from portal.kernel import clock
@@ -137,3 +138,30 @@ def test_demo_machines_are_there_from_the_start(whole: Whole) -> None:
     assert {node["metadata"]["name"] for node in nodes} == {"cpu-1", "gpu-1"}
     gpu = next(node for node in nodes if node["metadata"]["name"] == "gpu-1")
     assert gpu["status"]["allocatable"]["nvidia.com/gpu"] == "3"
+
+
+def test_namespace_goes_with_everything_that_runs_in_it(whole: Whole) -> None:
+    whole.job("running")
+    whole.job("waiting")
+    whole.run(6)
+    assert whole.ask("GET", "pods").body["items"]
+
+    whole.ask("DELETE", "/api/v1/namespaces/w1")
+    whole.run(120)
+
+    assert whole.ask("GET", "/api/v1/namespaces/w1").status == 404
+    assert whole.ask("GET", f"{KUEUE}/workloads").body["items"] == []
+
+
+def test_queue_is_free_to_go_when_its_work_is_gone(whole: Whole) -> None:
+    whole.job("running")
+    whole.run(6)
+    whole.ask("DELETE", f"{KUEUE}/clusterqueues/t-a")
+    release_finalizers(whole.cluster.store)
+    assert whole.ask("GET", f"{KUEUE}/clusterqueues/t-a").status == 200
+
+    whole.ask("DELETE", f"{JOBS}/running", {"propagationPolicy": "Background"})
+    whole.run(120)
+    release_finalizers(whole.cluster.store)
+
+    assert whole.ask("GET", f"{KUEUE}/clusterqueues/t-a").status == 404
