@@ -147,7 +147,7 @@ def _record(lease: Lease, row: SingleRow | Queue, done: Pass, *, extra: dict[str
         lease.fence()
         stored = type(row).objects.filter(pk=row.pk)
         if done.outcome is None:
-            stored.update(problem=done.problem)
+            stored.update(**{**(extra or {}), "problem": done.problem})
             return done
         values = {"problem": "", **(extra or {})}
         stored.update(applied=done.outcome.applied, synced_at=clock.now(), **values)
