@@ -114,6 +114,8 @@ async def serve(settings: Settings) -> None:
     listening = [listen(settings.host, port) for port in ports]
     cluster = Cluster(settings)
     applications: list[Any] = [cluster.api, cluster.data_plane, cluster.control]
+    for name, sock in zip(("API", "data plane", "control endpoint"), listening, strict=True):
+        log.info("%s on http://%s:%s", name, *sock.getsockname())
     servers = [application_server(application) for application in applications]
     loop = asyncio.get_running_loop()
 
@@ -140,6 +142,7 @@ def application_server(application: Any) -> ApplicationServer:
         application,
         lifespan="off",
         log_config=None,
+        log_level="warning",
         access_log=False,
         timeout_graceful_shutdown=1,
         timeout_keep_alive=60,
