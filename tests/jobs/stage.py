@@ -14,7 +14,7 @@ from jobs import services, tasks
 from jobs.models import Run, Workload
 from portal.cluster.factory import gateway as build
 from portal.cluster.mirror import Mirror, entry
-from portal.cluster.models import Cluster
+from portal.cluster.models import Cluster, MirrorStream
 from portal.cluster.port import ClusterGateway, JsonObject, ObjectRef
 from portal.cluster.simulated.control import Request
 from portal.kernel import work
@@ -67,6 +67,7 @@ class Stage:
     gateway: ClusterGateway
     mirror: Mirror
     blind: bool = False
+    seen: dict[str, bytes] = field(default_factory=dict)
     passes: list[str] = field(default_factory=list)
 
     @classmethod
@@ -109,13 +110,18 @@ class Stage:
         self.engine.call(self.engine.cluster.manager.tick)
 
     def look(self) -> None:
-        """The mirror is as a fresh list of every kind."""
-        for kind in KINDS:
-            page = self.gateway.list(kind, limit=500)
-            found = [entry({**one, "kind": kind}, self.cluster.instance) for one in page.items]
+        """The mirror is as fresh lists of every kind would make it (read from the store: nobody else asks for them)."""
+        store = self.engine.store
+        said = self.engine.call(lambda: {kind: orjson.dumps(list(store.scan(kind))) for kind in KINDS})
+        for kind, text in said.items():
+            if self.seen.get(kind) == text:
+                MirrorStream.objects.filter(cluster=self.cluster, kind=kind).update(synced_at=self.clock.at)
+                continue
+            self.seen[kind] = text
+            found = [entry(one, self.cluster.instance) for one in orjson.loads(text)]
             found = [one for one in found if one.ours or kind in ("Node", "Workload", "Event", "LocalQueue")]
             self.mirror.write(found, {})
-            self.mirror.listed(kind, {(one.namespace, one.name) for one in found}, page.resource_version)
+            self.mirror.listed(kind, {(one.namespace, one.name) for one in found}, "1")
 
     def work(self) -> int:
         """One pass over everything that is due. Returns how many passes ran."""
