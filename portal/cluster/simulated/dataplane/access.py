@@ -17,10 +17,12 @@ _HOP_HEADERS = ("connection", "keep-alive", "upgrade", "transfer-encoding", "con
 
 @dataclass(frozen=True)
 class Verdict:
-    """allowed: go on, adding `headers` to the answer. Otherwise `refusal` is the answer."""
+    """allowed: go on, adding `headers` to the answer and `authorization` to the request. Otherwise `refusal` is the
+    answer."""
 
     allowed: bool
     headers: Headers = ()
+    authorization: str = ""
     refusal: Outgoing | None = None
 
 
@@ -44,7 +46,9 @@ class Door:
             return Verdict(allowed=False, refusal=as_json(503, told, (("retry-after", "2"),)))
         kept = tuple((name, value) for name, value in headers if name in _PASSED_BACK)
         if 200 <= status < 300:
-            return Verdict(allowed=True, headers=tuple(pair for pair in kept if pair[0] == "set-cookie"))
+            cookies = tuple(pair for pair in kept if pair[0] == "set-cookie")
+            authorization = next((value for name, value in headers if name == "authorization"), "")
+            return Verdict(allowed=True, headers=cookies, authorization=authorization)
         content_type = next((value for name, value in kept if name == "content-type"), "text/plain")
         others = tuple(pair for pair in kept if pair[0] != "content-type")
         return Verdict(allowed=False, refusal=Outgoing(status, body, content_type, others))
@@ -75,8 +79,10 @@ class Door:
         }
 
 
-def without_portal_cookies(request: Incoming) -> Incoming:
-    """The request as the workload may see it: what the portal set on this host is taken out, and hop headers too."""
+def for_workload(request: Incoming, authorization: str = "") -> Incoming:
+    """The request as the workload may see it: what the portal set on this host is taken out, and hop headers too; the
+    Authorization that the portal named takes the place of the browser's."""
+    dropped = (*_HOP_HEADERS, "authorization") if authorization else _HOP_HEADERS
     kept = [pair for pair in map(_cleaned, request.headers) if pair[1] or pair[0] != "cookie"]
     return Incoming(
         request.method,
@@ -85,7 +91,10 @@ def without_portal_cookies(request: Incoming) -> Incoming:
         request.authority,
         request.path,
         request.query,
-        tuple(pair for pair in kept if pair[0] not in _HOP_HEADERS),
+        (
+            *(pair for pair in kept if pair[0] not in dropped),
+            *(("authorization", one) for one in (authorization,) if one),
+        ),
         request.body,
     )
 

@@ -12,7 +12,7 @@ from portal.cluster.simulated.controllers.behaviour import role_of
 from portal.cluster.simulated.controllers.containers import names, restarts
 from portal.cluster.simulated.controllers.manager import Manager
 from portal.cluster.simulated.dataplane import notebook, vllm
-from portal.cluster.simulated.dataplane.access import Door, without_portal_cookies
+from portal.cluster.simulated.dataplane.access import Door, for_workload
 from portal.cluster.simulated.dataplane.backends import Absence, absence, ready_pods
 from portal.cluster.simulated.dataplane.messages import Headers, Incoming, Outgoing, as_json
 from portal.cluster.simulated.dataplane.routes import Way, find_way
@@ -63,14 +63,15 @@ class DataPlane:
         if way is None:
             return as_json(404, {"error": "not_found", "message": "Nothing is published at this address."})
         added: Headers = ()
+        authorization = ""
         if way.asks_first:
             verdict = await self._door.ask(request)
             if not verdict.allowed:
                 return verdict.refusal or as_json(401, {"error": "unauthorized"})
-            added = verdict.headers
+            added, authorization = verdict.headers, verdict.authorization
         elif vllm.needs_key(way.path) and not vllm.is_authorized(self._manager.world.store, way.route, request):
             return vllm.unauthorized()
-        return (await self._ask_backend(way, without_portal_cookies(request))).with_headers(added)
+        return (await self._ask_backend(way, for_workload(request, authorization))).with_headers(added)
 
     async def _ask_backend(self, way: Way, request: Incoming) -> Outgoing:
         pods = ready_pods(self._manager, way)
@@ -78,7 +79,7 @@ class DataPlane:
             return _absent(absence(self._manager, way), request)
         pod = pods[next(self._turns) % len(pods)]
         if role_of(pod) == "notebook":
-            outgoing = notebook.answer(pod, way.route, request, way.path)
+            outgoing = notebook.answer(self._manager.world.store, pod, way.route, request)
         else:
             outgoing = await vllm.answer(pod, request, way.path, int(self._manager.world.now().timestamp()))
         self._note(pod, f"{request.method} {way.path} {outgoing.status}")
@@ -102,6 +103,10 @@ class DataPlane:
         verdict = await self._door.ask(request)
         if not verdict.allowed:
             await send({"type": "websocket.close", "code": _REFUSED, "reason": "not allowed"})
+            return
+        seen = for_workload(request, verdict.authorization)
+        if not notebook.is_authorized(self._manager.world.store, ready_pods(self._manager, way), seen):
+            await send({"type": "websocket.close", "code": _REFUSED, "reason": "no token"})
             return
         headers = [(name.encode(), value.encode()) for name, value in verdict.headers]
         await send({"type": "websocket.accept", "headers": headers})

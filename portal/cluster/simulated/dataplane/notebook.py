@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import hmac
 from html import escape
 
 from portal.cluster.simulated.dataplane.messages import Incoming, Outgoing, as_json
 from portal.cluster.simulated.objects import Obj
+from portal.cluster.simulated.store import Store
 
 CHANNEL = "/api/kernels/simulated/channels"
 _POLICY = (
@@ -83,14 +86,17 @@ _PAGE = """\
 """
 
 
-def answer(pod: Obj, route: Obj, request: Incoming, path: str) -> Outgoing:
-    """One request to a ready notebook."""
+def answer(store: Store, pod: Obj, route: Obj, request: Incoming) -> Outgoing:
+    """One request to a ready notebook. As Jupyter does, it wants its token for everything but its version."""
+    path = request.path
+    if path == "/api":
+        return as_json(200, {"version": "2.15.0-simulated"})
+    if not is_authorized(store, [pod], request):
+        return as_json(403, {"message": "Forbidden", "reason": None})
     if path == "/static/notebook.css":
         return Outgoing(200, _STYLE.encode(), "text/css; charset=utf-8", _SAFE)
     if path == "/static/notebook.js":
         return Outgoing(200, _SCRIPT.encode(), "text/javascript; charset=utf-8", _SAFE)
-    if path == "/api":
-        return as_json(200, {"version": "2.15.0-simulated"})
     if path == "/api/status":
         return as_json(200, {"connections": 0, "kernels": 0, "simulated": True})
     if path == "/api/request":
@@ -99,6 +105,23 @@ def answer(pod: Obj, route: Obj, request: Incoming, path: str) -> Outgoing:
     if path in ("/", "/lab", "/lab/", "/tree"):
         return Outgoing(200, _page(pod, route).encode(), "text/html; charset=utf-8", _SAFE)
     return as_json(404, {"message": "Not found", "reason": None})
+
+
+def is_authorized(store: Store, pods: list[Obj], request: Incoming) -> bool:
+    """Whether the request brings the token that the pods were started with (JUPYTER_TOKEN), if they were with one."""
+    for token in (_token(store, pod) for pod in pods):
+        if token and not hmac.compare_digest(request.header("authorization").encode(), b"token " + token):
+            return False
+    return True
+
+
+def _token(store: Store, pod: Obj) -> bytes:
+    for variable in pod["spec"]["containers"][0].get("env") or []:
+        source = (variable.get("valueFrom") or {}).get("secretKeyRef")
+        if variable["name"] == "JUPYTER_TOKEN" and source:
+            secret = store.get("Secret", pod["metadata"]["namespace"], source["name"]) or {}
+            return base64.b64decode((secret.get("data") or {}).get(source["key"], ""))
+    return b""
 
 
 def _page(pod: Obj, route: Obj) -> str:

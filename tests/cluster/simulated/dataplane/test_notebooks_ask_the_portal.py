@@ -60,6 +60,28 @@ async def test_a_cookie_that_the_portal_sets_reaches_the_browser(plane: Plane, n
     assert answer.header("x-other") == ""
 
 
+async def test_the_notebooks_own_token_is_added_by_the_gateway(plane: Plane, notebook: Callable[[], None]) -> None:
+    notebook()
+    meta = {"name": "tok", "namespace": NAMESPACE}
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": {"token": "czNjcmV0"}}
+    plane.cluster.store.create(secret)
+    source = {"secretKeyRef": {"name": "tok", "key": "token"}}
+    env = [{"name": "JUPYTER_TOKEN", "valueFrom": source}]
+    plane.cluster.store.mutate(
+        "StatefulSet",
+        NAMESPACE,
+        "lab-1234567890-r1",
+        lambda found: found["spec"]["template"]["spec"]["containers"][0].update(env=env),
+    )
+    plane.cluster.run(5)
+    guessed = {"Authorization": "token guess"}
+    assert (await plane.ask("/lab", host=NOTEBOOK_HOST, headers=guessed)).status == 403
+    plane.portal.headers = [(b"authorization", b"token s3cret")]
+    answer = await plane.ask("/lab", host=NOTEBOOK_HOST, headers=guessed)
+    assert answer.status == 200
+    assert answer.header("authorization") == ""
+
+
 @pytest.mark.parametrize(("status", "header"), [(302, "location"), (401, "www-authenticate"), (403, "")])
 async def test_a_refusal_is_passed_on(plane: Plane, notebook: Callable[[], None], status: int, header: str) -> None:
     notebook()
