@@ -161,7 +161,8 @@ def _flavors(sheet: Sheet) -> list[quotas.FlavorView]:
     """What one of the teams could ever get; a choice that can only be refused is none."""
     rows = list(quotas.live_flavors())
     possible = {key for team in sheet.teams for key, most in quotas.maxima(team.pk, rows).items() if most}
-    return [view for view in quotas.flavors(sheet.actor) if view.mode == "none" or view.id in possible]
+    views = [view for view in quotas.flavors(sheet.actor) if view.mode == "none" or view.id in possible]
+    return sorted(views, key=lambda view: view.mode == "none")
 
 
 def _curl(sheet: Sheet) -> str:

@@ -45,7 +45,7 @@ def live(request: HttpRequest, workload_id: UUID) -> HttpResponse:
     row = selectors.workload(actor, workload_id)
     if request.GET.get("version") == _version(row):
         return HttpResponse(status=204)
-    return render(request, "jobs/_live.html", _context(actor, row))
+    return render(request, "jobs/_live_answer.html", _context(actor, row))
 
 
 def _version(row: Any) -> str:

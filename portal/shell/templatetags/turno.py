@@ -17,6 +17,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, pgettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
+from portal.gpus import CARDS
 from portal.kernel import clock
 
 register = template.Library()
@@ -104,14 +105,18 @@ def when(value: datetime | str | None) -> datetime | None:
 
 
 @register.filter
-def moment(value: datetime | str | None) -> SafeString | str:
-    """A time in the reader's zone with the zone's name, so that a repeated hour is told apart; machines read UTC."""
+def moment(value: datetime | str | None, precision: str = "minutes") -> SafeString | str:
+    """A time in the reader's zone with the zone's name, so that a repeated hour is told apart; machines read UTC.
+
+    `precision`: "minutes", or "seconds" where things happen one after the other.
+    """
     at = when(value)
     if at is None:
         return "–"
     local = timezone.localtime(at)
     this_year = local.year == timezone.localtime(clock.now()).year
     form = pgettext("date format", "j M H:i") if this_year else pgettext("date format", "j M Y H:i")
+    form += ":s" if precision == "seconds" else ""
     return format_html('<time datetime="{}">{} {}</time>', stamp(at), date_format(local, form), local.tzname())
 
 
@@ -165,8 +170,15 @@ def lasted(start: datetime | str | None, end: datetime | str | None = None) -> s
 
 @register.filter
 def gib(mebibytes: int) -> str:
-    """40960 -> "40 GiB"; what is no whole number of GiB stays MiB."""
-    return f"{mebibytes // 1024} GiB" if mebibytes % 1024 == 0 else f"{mebibytes} MiB"
+    """81559 -> "80 GiB": the size by which people know a card, not what its driver leaves."""
+    return f"{round(mebibytes / 1024)} GiB"
+
+
+@register.filter
+def card_word(key: str) -> str:
+    """`h100-80` -> "NVIDIA H100 80GB HBM3"; a card that the catalogue does not know keeps its key."""
+    card = CARDS.get(key)
+    return card.product.replace("-", " ") if card else key
 
 
 @register.filter
