@@ -129,6 +129,8 @@ class Engine:
         for queue in self._state.forest.queues.values():
             if queue.spec.cohort is not None:
                 self._state.notify(queue, now)
+        # A loop may be cut now: queues that were inactive may have heads.
+        self._state.ready = dict(self._state.forest.queues)
         self._state.touch()
 
     def submit(self, spec: WorkloadSpec) -> list[Decision]:
