@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from portal.cluster.simulated.controllers.behaviour import Behaviour, Ending, role_of
 from portal.cluster.simulated.controllers.quantities import pod_requests
@@ -85,7 +86,7 @@ def model_name(pod: Obj) -> str:
     for container in pod["spec"].get("containers") or []:
         words.extend([*(container.get("command") or ()), *(container.get("args") or ())])
     for option in ("--served-model-name", "--model"):
-        for word, following in zip(words, [*words[1:], ""], strict=True):
+        for word, following in pairwise([*words, ""]):
             if word == option and following:
                 return str(following)
             if word.startswith(f"{option}="):
