@@ -1,4 +1,4 @@
-"""Reading captured container logs. Only rows are read here; `manage.py logs` writes them (see `logreader`).
+"""Reading captured container logs. Only rows are read here; `manage.py logs` writes them (see `capture`).
 
 Several pods or containers make one text: each part begins with a line `==> pod/container <==`, as `tail` does it.
 `since` counts whole seconds: a reader who was cut off and asks again with the time of the last line gets every line of

@@ -95,7 +95,12 @@ class LogInterest(models.Model):
 
 
 class LogStream(models.Model):
-    """The window of one container and restart of one pod: newest 2 MiB, in chunks."""
+    """The window of one container and restart of one pod: newest 2 MiB, in chunks.
+
+    Where reading goes on: the server is asked for lines from `resume_second` on; the first must carry `resume_stamp`
+    (else something was rotated away), then `resume_lines` lines and `resume_bytes` of the next are known already.
+    `gap`: why the end is missing, `code:words` with code vanished, evicted or unreadable.
+    """
 
     id = models.UUIDField(primary_key=True, default=ids.uuid7, editable=False)
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="+")
@@ -109,8 +114,10 @@ class LogStream(models.Model):
     next_seq = models.BigIntegerField(default=1)
     size = models.BigIntegerField(default=0)
     dropped_bytes = models.BigIntegerField(default=0)
-    last_stamp = models.CharField(max_length=40, default="", blank=True)
-    lines_at_last_stamp = models.PositiveIntegerField(default=0)
+    resume_second = models.BigIntegerField(default=0)
+    resume_stamp = models.CharField(max_length=40, default="", blank=True)
+    resume_lines = models.PositiveIntegerField(default=0)
+    resume_bytes = models.BigIntegerField(default=0)
     complete = models.BooleanField(default=False)
     gap = models.CharField(max_length=200, default="", blank=True)
     created_at = models.DateTimeField()
@@ -120,7 +127,11 @@ class LogStream(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["pod_uid", "container", "restart"], name="log_stream_once"),
         ]
-        indexes = [models.Index(fields=["workload_id", "run"], name="log_streams_of_run")]
+        indexes = [
+            models.Index(fields=["workload_id", "run"], name="log_streams_of_run"),
+            models.Index(fields=["cluster", "complete"], name="log_streams_open"),
+            models.Index(fields=["created_at"], name="log_streams_age"),
+        ]
 
 
 class LogChunk(models.Model):

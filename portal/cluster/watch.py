@@ -9,9 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from uuid import UUID
 
-from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 from django.db.models import QuerySet
 
@@ -101,7 +99,6 @@ class ClusterWatch(threading.Thread):
     def __init__(self, cluster: Cluster, stop: threading.Event, gateways: Gateways = factory.gateway) -> None:
         super().__init__(name=f"watch-{cluster.name}", daemon=True)
         self.cluster = cluster
-        self.place = place(cluster)
         self.ended = threading.Event()
         self._stop_all = stop
         self._gateways = gateways
@@ -271,33 +268,3 @@ def write_items(mirror: Mirror, items: list[Item]) -> None:
             case Trouble():
                 pass
     flush()
-
-
-def place(cluster: Cluster) -> tuple[UUID, str, str, str]:
-    """What a watch depends on; when it changes, the watch begins anew."""
-    return cluster.pk, cluster.connection, cluster.instance, cluster.prefix
-
-
-def run(stop: threading.Event, gateways: Gateways = factory.gateway, *, look_every: float = 5.0) -> None:
-    """Until `stop`: a watch for every cluster that this process can reach; a watch that died is started again."""
-    watches: dict[UUID, ClusterWatch] = {}
-    while not stop.is_set():
-        try:
-            clusters = {row.pk: row for row in Cluster.objects.filter(connection__in=settings.CLUSTER_CONNECTIONS)}
-        except (DatabaseError, InterfaceError) as error:
-            log.warning("the database does not answer: %s", type(error).__name__)
-            connection.close()
-            stop.wait(STAND_BY)
-            continue
-        for key, running in list(watches.items()):
-            if not running.is_alive() or key not in clusters or place(clusters[key]) != running.place:
-                running.end()
-                del watches[key]
-        for key in clusters.keys() - watches.keys():
-            watches[key] = ClusterWatch(clusters[key], stop, gateways)
-            watches[key].start()
-        if not clusters:
-            log.warning("there is no cluster whose connection is in TURNO_CLUSTER_CONNECTIONS")
-        stop.wait(look_every)
-    for running in watches.values():
-        running.join(5)

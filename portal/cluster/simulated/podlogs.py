@@ -104,8 +104,8 @@ def _restart(pod: Obj, container: str, *, previous: bool) -> int:
     waiting = (found[0].get("state") or {}).get("waiting")
     if waiting is None:
         return count
-    if count:
-        return count - 1
+    if "terminated" in (found[0].get("lastState") or {}):  # it waits for its restart: what ended last
+        return count
     text = "trying and failing to pull image" if "Image" in waiting.get("reason", "") else waiting.get("reason", "")
     raise BadRequest(f'container "{container}" in pod "{name}" is waiting to start: {text}')
 

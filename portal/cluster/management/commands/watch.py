@@ -8,7 +8,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from portal.cluster import watch
+from portal.cluster.per_cluster import attend
+from portal.cluster.watch import ClusterWatch
 
 
 class Command(BaseCommand):
@@ -18,4 +19,4 @@ class Command(BaseCommand):
         stop = threading.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stop.set())
-        watch.run(stop)
+        attend(stop, ClusterWatch)
