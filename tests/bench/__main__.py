@@ -54,6 +54,7 @@ def main(wanted: list[str]) -> None:
                 found = alternately(sites, "submit", SUBMITS, concurrency)
                 show(f"submit, {concurrency} at once", found)
         if "list" in wanted:
+            alternately(sites, "submit", 1, 1)  # the rows that are copied
             for size in SIZES:
                 for site in sites:
                     site.fill(size)

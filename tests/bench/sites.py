@@ -2,19 +2,14 @@
 
 import json
 import os
-import subprocess
 import sys
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from deploy.demo.places import ROOT, Places, Ports, environment
-from deploy.demo.programs import all_programs, all_steps
 from tests.bench.load import Request, http
+from tests.tooling.portal import Portal, run, running, wait_for, web_with_demo_data
 
 JSON = {"Content-Type": "application/json"}
 
@@ -33,62 +28,28 @@ class Site:
         run([sys.executable, "-m", "tests.bench.populate", str(count)], self.settings)
 
 
-def run(command: list[str], settings: dict[str, str]) -> None:
-    """Runs a preparing step; its output is shown where it fails."""
-    answer = subprocess.run(command, cwd=ROOT, env=settings, capture_output=True, text=True, check=False)
-    if answer.returncode:
-        sys.exit(f"{' '.join(command)} failed:\n{answer.stdout}{answer.stderr}")
-
-
 @contextmanager
 def both(folder: Path, port: int) -> Iterator[tuple[Site, Site]]:
     """Both sites while they answer; everything they need is in `folder`, unless TURNO_DATABASE_URL says otherwise."""
-    places, ports = Places(folder), Ports(port, port + 1, port + 2, port + 3)
-    places.create()
-    settings = {**environment(places, ports), "TURNO_LOG_LEVEL": "WARNING", "TURNO_RATE_LIMITS": "0"}
-    for step in all_steps(ports):
-        run(list(step.command), {**settings, **step.knows})
-    bare = {**settings, "DJANGO_SETTINGS_MODULE": "tests.bench.bare.settings"}
-    run([sys.executable, "-m", "django", "migrate", "--run-syncdb", "-v0", "bare"], bare)
-    commands = {program.name: program.command for program in all_programs(places, ports)}
-    bare_web = [str(ports.cluster) if part == str(port) else part for part in commands["web"]]
-    bare_web[bare_web.index("portal.asgi:application")] = "tests.bench.bare.asgi:application"
-    with ExitStack() as stack:
-        stack.enter_context(running(commands["broker"], settings, folder / "broker.log"))
-        stack.enter_context(running(commands["web"], settings, folder / "web.log"))
-        stack.enter_context(running(tuple(bare_web), bare, folder / "bare.log"))
-        turno = Site("turno", port, *turno_requests(places.credentials), settings)
-        other = Site("bare", port + 1, *bare_requests(), bare)
-        wait_for(f"http://127.0.0.1:{port}/readyz")
-        wait_for(f"http://127.0.0.1:{port + 1}/things/")
-        yield turno, other
+    with web_with_demo_data(folder, port) as portal:
+        settings = {**portal.settings, "DJANGO_SETTINGS_MODULE": "tests.bench.bare.settings"}
+        run([sys.executable, "-m", "django", "migrate", "--run-syncdb", "-v0"], settings)
+        with running(bare_command(portal), settings, folder / "log" / "bare.log"):
+            wait_for(f"http://127.0.0.1:{port + 1}/things/")
+            yield (
+                Site("turno", port, *turno_requests(portal), portal.settings),
+                Site("bare", port + 1, *bare_requests(), settings),
+            )
 
 
-@contextmanager
-def running(command: tuple[str, ...], settings: dict[str, str], log: Path) -> Iterator[None]:
-    with log.open("wb") as output:
-        process = subprocess.Popen(command, cwd=ROOT, env=settings, stdout=output, stderr=output)
-    try:
-        yield
-    finally:
-        process.terminate()
-        process.wait()
+def bare_command(portal: Portal) -> tuple[str, ...]:
+    """The portal's own server command, with the other application and the next port."""
+    other = {"portal.asgi:application": "tests.bench.bare.asgi:application", str(portal.port): str(portal.port + 1)}
+    return tuple(other.get(part, part) for part in portal.web)
 
 
-def wait_for(url: str) -> None:
-    for _ in range(200):
-        try:
-            urllib.request.urlopen(url, timeout=5).close()
-        except (urllib.error.URLError, OSError):
-            time.sleep(0.1)
-        else:
-            return
-    sys.exit(f"no answer at {url}")
-
-
-def turno_requests(credentials: Path) -> tuple[Request, Request]:
-    users = json.loads(credentials.read_text())["users"]
-    user = next(user for user in users.values() if user["role"] == "member")
+def turno_requests(portal: Portal) -> tuple[Request, Request]:
+    user = portal.first("member")
     headers = {"Authorization": f"Bearer {user['token']}", **JSON}
     fixed = {"tenant": user["tenant"], "flavor": "cpu", "gpus": 0, "cpu": "1", "memory": "1Gi", "image": "python"}
     job = {**fixed, "framework": "job", "command": ["true"]}
