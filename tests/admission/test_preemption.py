@@ -178,20 +178,6 @@ def test_a_preemptor_stays_first_in_its_queue_while_victims_leave() -> None:
     assert "preemptor" in cluster.running
 
 
-def test_the_head_of_another_queue_may_take_what_the_victim_left() -> None:
-    """The preemptor has no right to the quota that it freed: a strict head elsewhere that goes first gets it."""
-    cluster = Cluster(
-        queue("a", *gpus(h200=1), cohort="lab", within=LOWER),
-        queue("b", *gpus(h200=0), cohort="lab", strict=True, reclaim=ANY),
-        queue("lender", *gpus(h200=1), cohort="lab"),
-    )
-    cluster.submit("low", "a", 1, priority=-10)
-    cluster.submit("strict-head", "b", 2, priority=100)
-    cluster.submit("preemptor", "a", 2, priority=50)
-    assert cluster.evictions == [("low", "InClusterQueue", "preemptor")]
-    assert set(cluster.running) == {"strict-head"}
-
-
 def test_an_eviction_from_outside_follows_the_same_path() -> None:
     cluster = Cluster(queue("data", *gpus(h200=1)))
     cluster.engine = cluster.engine.fork()
