@@ -149,7 +149,7 @@ class FaultProxy:
             head, body = await _request(reader)
             method, path = head.split(b" ", 2)[:2]
             await self._handle(f"{method.decode()} {path.decode()}", head, body, writer)
-        except (asyncio.IncompleteReadError, OSError):
+        except (asyncio.IncompleteReadError, asyncio.CancelledError, OSError):
             writer.transport.abort()
         finally:
             self._open.discard(writer)
