@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
+from django.views.generic import RedirectView
 
 from portal.shell import docs, health, metrics
 
@@ -20,6 +21,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("readyz", health.readyz),
     path("metrics", metrics.view),
     path("api/v1/", include(api)),
+    # One door for everybody: the tries of Django's own sign-in page would not be counted.
+    path("admin/login/", RedirectView.as_view(url="/login/", query_string=True)),
     path("admin/", admin.site.urls),
     path("", include("portal.shell.page_urls")),
     path("", include("tenants.web.urls")),

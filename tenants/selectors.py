@@ -106,6 +106,14 @@ def token(actor: Actor, token_id: UUID) -> Token:
     return row
 
 
+def any_token(token_id: UUID) -> Token:
+    """A token of anybody: for administrators, who end what was leaked."""
+    row = Token.objects.filter(pk=token_id, revoked_at=None).select_related("tenant").first()
+    if row is None:
+        raise not_found()
+    return row
+
+
 def audit(actor: Actor, slug: str | None = None) -> QuerySet[AuditEvent]:
     """Newest first: everything for an administrator, the managed teams' for others; one team's where `slug` is given.
 

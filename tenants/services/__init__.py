@@ -3,10 +3,9 @@
 from tenants.services.accounts import (
     change_password,
     change_preferences,
+    change_user,
     count_sign_in,
     create_user,
-    set_active,
-    set_password,
 )
 from tenants.services.members import add_member, change_role, remove_member
 from tenants.services.policy import change_policy
@@ -20,6 +19,7 @@ __all__ = [
     "change_preferences",
     "change_role",
     "change_tenant",
+    "change_user",
     "count_sign_in",
     "create_tenant",
     "create_token",
@@ -27,6 +27,4 @@ __all__ = [
     "issue_personal_token",
     "remove_member",
     "revoke_token",
-    "set_active",
-    "set_password",
 ]

@@ -51,35 +51,28 @@ def create_user(actor: Actor, *, username: str, password: str, is_admin: bool = 
     return row
 
 
-def set_active(actor: Actor, *, username: str, active: bool) -> None:
-    """Closes an account (its sessions and tokens end at once, its memberships stay), or opens it again.
+def change_user(actor: Actor, *, username: str, active: bool | None = None, password: str | None = None) -> None:
+    """Closes an account (its sessions and tokens end at once, its memberships stay) or opens it again, and gives a new
+    password to somebody who lost theirs (their sessions end). None leaves a thing as it is.
 
-    Administrators, but nobody closes their own. Raises NotFound.
+    Administrators, but nobody closes their own account. Raises Invalid (`password`), NotFound or Denied.
     """
     require_scope(actor, "write")
     require_administrator(actor)
     row = User.objects.filter(username=username).first()
     if row is None:
         raise not_found()
-    if row.pk == actor.id:
+    if active is False and row.pk == actor.id:
         raise Denied(_("Another administrator must do this."))
+    if password is not None:
+        _check_password(password, row)
     with transaction():
-        if User.objects.filter(pk=row.pk, is_active=not active).update(is_active=active):
+        if active is not None and User.objects.filter(pk=row.pk, is_active=not active).update(is_active=active):
             history.of_user(actor, row, "opened" if active else "closed")
-
-
-def set_password(actor: Actor, *, username: str, password: str) -> None:
-    """A new password for somebody who lost theirs; their sessions end. Administrators. Raises Invalid or NotFound."""
-    require_scope(actor, "write")
-    require_administrator(actor)
-    row = User.objects.filter(username=username).first()
-    if row is None:
-        raise not_found()
-    _check_password(password, row)
-    row.set_password(password)
-    with transaction():
-        row.save(update_fields=["password"])
-        history.of_user(actor, row, "password_set")
+        if password is not None:
+            row.set_password(password)
+            row.save(update_fields=["password"])
+            history.of_user(actor, row, "password_set")
 
 
 def change_password(actor: Actor, *, password: str) -> None:

@@ -62,9 +62,12 @@ def issue_personal_token(
 
 
 def revoke_token(actor: Actor, *, token_id: UUID) -> None:
-    """Ends one of the actor's own tokens, or a machine's of a team they manage, at once. NotFound for all others."""
+    """Ends one of the actor's own tokens, or a machine's of a team they manage, at once; administrators end any.
+
+    NotFound for all others.
+    """
     require_scope(actor, "write")
-    row = selectors.token(actor, token_id)
+    row = selectors.any_token(token_id) if is_administrator(actor) else selectors.token(actor, token_id)
     with transaction():
         if not Token.objects.filter(pk=row.pk, revoked_at=None).update(revoked_at=clock.now()):
             raise not_found()

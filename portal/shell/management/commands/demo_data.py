@@ -182,7 +182,7 @@ def _account(username: str, known: dict[str, str]) -> dict[str, str | None]:
     if not tenants.has_account(ACTOR, username):
         services.create_user(ACTOR, username=username, password=password, is_admin=role == "admin")
     elif "password" not in known:
-        services.set_password(ACTOR, username=username, password=password)
+        services.change_user(ACTOR, username=username, password=password)
     token = known.get("token", "")
     if not _works(token):
         scopes = ["read", "write", "admin"] if role == "admin" else ["read", "write"]
