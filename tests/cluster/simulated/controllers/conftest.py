@@ -129,6 +129,11 @@ def cluster_queue(name: str, gpus: int, *, cohort: str = "lab", **spec: Any) -> 
 
 @pytest.fixture
 def lab(cluster: Cluster) -> Cluster:
+    furnish_lab(cluster)
+    return cluster
+
+
+def furnish_lab(cluster: Cluster) -> None:
     """Two teams that lend to each other: team-a has two whole cards, team-b has one; priorities low and high."""
     labels = {"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"}
     cluster.store.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team-b"}})
@@ -140,7 +145,6 @@ def lab(cluster: Cluster) -> Cluster:
         cluster.store.create(cluster_queue(team, gpus))
         cluster.store.create(kueue_object("LocalQueue", "main", namespace=team, spec={"clusterQueue": team}))
     cluster.manager.tick()
-    return cluster
 
 
 def workload_of(cluster: Cluster, owner: Obj) -> Obj:
