@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
 import uvicorn
@@ -45,13 +46,15 @@ class Loopback:
 
 
 @contextmanager
-def simulated(*, controllers: bool = False, bookmark_every: float = 0.2) -> Iterator[Loopback]:
-    """A cluster that forgets everything at the end. With controllers, jobs run and Kueue admits."""
+def simulated(
+    *, controllers: bool = False, bookmark_every: float = 0.2, state: Path | None = None
+) -> Iterator[Loopback]:
+    """A cluster that forgets everything at the end, unless `state` keeps it. With controllers, jobs run."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="simulated-cluster", daemon=True)
     thread.start()
     sock = listen("127.0.0.1", 0)
-    cluster = Cluster(Settings(port=0, data_port=0, control_port=0, bookmark_every=bookmark_every))
+    cluster = Cluster(Settings(port=0, data_port=0, control_port=0, bookmark_every=bookmark_every, state=state))
     config = uvicorn.Config(cluster.api, lifespan="off", log_config=None, access_log=False, timeout_graceful_shutdown=1)
     server = _Server(config)
     tasks = [asyncio.run_coroutine_threadsafe(server.serve([sock]), loop)]
