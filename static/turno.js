@@ -66,7 +66,7 @@
 
   // A field's mark follows its error text, which a check renews out of band.
   document.addEventListener("htmx:oobAfterSwap", (event) => {
-    const error = event.detail.target;
+    const error = document.getElementById(event.detail.target.id);
     const input = error && error.id.startsWith("error-") && document.getElementById(`id_${error.id.slice(6)}`);
     if (input && error.textContent.trim()) input.setAttribute("aria-invalid", "true");
     else if (input) input.removeAttribute("aria-invalid");
