@@ -4,29 +4,17 @@ from __future__ import annotations
 
 import heapq
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Protocol
 
 from portal.cluster.simulated.controllers.clusterclock import ClusterClock
-from portal.cluster.simulated.controllers.deployments import DeploymentController
 from portal.cluster.simulated.controllers.events import Recorder
 from portal.cluster.simulated.controllers.hardware import demo_nodes
 from portal.cluster.simulated.controllers.index import Index
-from portal.cluster.simulated.controllers.jobs import JobController
-from portal.cluster.simulated.controllers.kubelet import Kubelet
-from portal.cluster.simulated.controllers.kueue.admission import AdmissionController
-from portal.cluster.simulated.controllers.kueue.books import Books
-from portal.cluster.simulated.controllers.kueue.jobs import JobIntegration
-from portal.cluster.simulated.controllers.kueue.pods import GroupIntegration, PodIntegration
-from portal.cluster.simulated.controllers.kueue.queues import QueueController
-from portal.cluster.simulated.controllers.kueue.workloads import WorkloadController
-from portal.cluster.simulated.controllers.nodes import NodeController
-from portal.cluster.simulated.controllers.replicasets import ReplicaSetController
-from portal.cluster.simulated.controllers.scheduling import Scheduler
+from portal.cluster.simulated.controllers.kubernetes import with_kubernetes
+from portal.cluster.simulated.controllers.kueue.kueue import Kueue
+from portal.cluster.simulated.controllers.reconciling import Controller, Name
 from portal.cluster.simulated.controllers.settings import Settings
-from portal.cluster.simulated.controllers.statefulsets import StatefulSetController
-from portal.cluster.simulated.controllers.volumes import VolumeController
 from portal.cluster.simulated.controllers.world import World
 from portal.cluster.simulated.errors import ApiError
 from portal.cluster.simulated.logs import LogBook
@@ -36,24 +24,9 @@ from portal.kernel import clock as wall
 
 log = logging.getLogger(__name__)
 
-Name = tuple[str, str]
 _PASSES = 500
 _RETRY = timedelta(seconds=5)
 _SWEEP = timedelta(seconds=60)
-
-
-class Controller(Protocol):
-    """Reconciles the objects of its kind by name, level-triggered."""
-
-    @property
-    def watches(self) -> tuple[str, ...]:
-        """The kinds whose changes it wants to hear of."""
-
-    def keys_for(self, change: Change) -> Iterable[Name]:
-        """Which of its objects a change of a watched kind may concern."""
-
-    def reconcile(self, namespace: str, name: str) -> datetime | None:
-        """One pass over one object. Returns when to look again, None for: when something changes."""
 
 
 class Manager:
@@ -73,38 +46,19 @@ class Manager:
         *,
         seed: bool = True,
     ) -> None:
-        index = Index(store)
-        self.world = World(store, logs, clock, Settings(store, speed), index, Recorder(store, clock))
+        settings, index = Settings(store, speed), Index(store)
+        if isinstance(clock, ClusterClock):
+            clock.offset = settings.clock_offset
+        world = self.world = World(store, logs, clock, settings, index, Recorder(store, clock))
         store.subscribe(index.follow)
-        world = self.world
-        self.books = Books(world)
-        self.admission = AdmissionController(world, self.books)
-        self.workloads = WorkloadController(world, self.books, self.admission)
-        self._kueue: tuple[Controller, ...] = (
-            QueueController(world, self.books, self.admission),
-            JobIntegration(world, self.admission),
-            PodIntegration(world),
-            GroupIntegration(world, self.admission),
-            self.workloads,
-            self.admission,
-        )
-        self._controllers: tuple[Controller, ...] = (
-            NodeController(world),
-            VolumeController(world),
-            JobController(world),
-            StatefulSetController(world),
-            DeploymentController(world),
-            ReplicaSetController(world),
-            *self._kueue,
-            Scheduler(world),
-            Kubelet(world),
-        )
+        kueue = Kueue(world)
+        self.books, self.admission, self.workloads = kueue.books, kueue.admission, kueue.workloads
+        self._kueue = kueue.controllers
+        self._controllers: tuple[Controller, ...] = with_kubernetes(world, self._kueue)
         self._waiting: tuple[dict[Name, None], ...] = tuple({} for _ in self._controllers)
         self._timers: list[tuple[datetime, int, Name]] = []
         self._due: dict[tuple[int, Name], datetime] = {}
         self._clock = clock
-        if isinstance(clock, ClusterClock):
-            clock.offset = self.world.settings.clock_offset
         self._swept = clock()
         store.subscribe(self._hear)
         if seed and not store.count("Node"):
