@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from django.conf import settings
@@ -24,9 +24,11 @@ from portal.kernel.actors import Person
 from portal.kernel.errors import Conflict, Denied, FieldError, Invalid, NotFound
 from quotas import selectors as quotas
 from tenants import selectors as tenants
-from tenants.models import Tenant
 from tenants.roles import Permission, allows
 from tenants.web.visitor import person
+
+if TYPE_CHECKING:
+    from tenants.models import Tenant
 
 
 @dataclass(frozen=True)
