@@ -50,10 +50,11 @@
     if (add) {
       const rows = document.getElementById(add.dataset.addRow);
       const row = rows.lastElementChild.cloneNode(true);
-      for (const input of row.querySelectorAll("input")) {
+      for (const input of row.querySelectorAll("input, textarea")) {
         input.value = "";
         input.removeAttribute("aria-invalid");
       }
+      for (const error of row.querySelectorAll(".error")) error.remove();
       rows.append(row);
       row.querySelector("input").focus();
     }
