@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models import Q
 
 from jobs.specs import Spec, from_json, to_json
-from jobs.states import FINAL_STATES, Reason, State
+from jobs.states import FINAL_STATES, State
 from portal.cluster.models import Cluster
 from portal.kernel import ids
 
@@ -55,7 +55,7 @@ class Workload(models.Model):
     spec_revision = models.PositiveIntegerField(default=1)  # live PATCHes raise it
     applied_revision = models.PositiveIntegerField(default=0)
     state = models.CharField(max_length=16, choices=[(s.value, s.value) for s in State], default=State.SUBMITTED)
-    reason = models.CharField(max_length=40, choices=[(r.value, r.value) for r in Reason], default="", blank=True)
+    reason = models.CharField(max_length=40, default="", blank=True)  # a jobs.states.Reason; they may grow
     reason_params = models.JSONField(default=dict, blank=True)
     state_since = models.DateTimeField()
     quota_held = models.BooleanField(default=False)
@@ -131,6 +131,7 @@ class Run(models.Model):
     builders_revision = models.PositiveIntegerField(default=0)
     rendered_at = models.DateTimeField(null=True)
     retry_of = models.PositiveIntegerField(null=True)
+    placed = models.JSONField(default=dict, blank=True)  # pod name -> node: pods go with a lost node, this stays
     outcome = models.CharField(max_length=16, default="", blank=True)  # succeeded, failed, stopped, deleted
     reason = models.CharField(max_length=40, default="", blank=True)
     reason_params = models.JSONField(default=dict, blank=True)

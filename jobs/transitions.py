@@ -121,6 +121,7 @@ def new_run(workload: Workload, *, now: datetime, by: Actor | None = None, retry
             "exit_code": None,
             "quota_held": False,
             "nodes_admitted": 0,
+            "preemptions": 0,
             "replicas_ready": 0,
             "replicas_queued": 0,
             "queued_at": None,

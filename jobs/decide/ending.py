@@ -50,9 +50,20 @@ def _failed(record: Record, seen: Observation, job: JobStatus) -> Verdict:
     cause = cause_of(record, [pod for pod in seen.pods if pod.phase == "Failed"] or seen.pods)
     if cause is not None:
         return cause
+    if (lost := _lost_node(record, seen)) is not None:
+        return lost
     if job.failure == "DeadlineExceeded":
         return Verdict(Reason.DEADLINE_EXCEEDED, {"seconds": record.max_duration})
     return Verdict(Reason.UNKNOWN_FAILURE, {"text": job.failure_text or job.failure})
+
+
+def _lost_node(record: Record, seen: Observation) -> Verdict | None:
+    """Its pods are gone with their node."""
+    there = {pod.name for pod in seen.pods}
+    for pod, node in record.placed.items():
+        if pod not in there and seen.node_silent(node):
+            return Verdict(Reason.NODE_FAILURE, {"node": node, "pod": pod})
+    return None
 
 
 def cause_of(record: Record, pods: Iterable[Pod]) -> Verdict | None:

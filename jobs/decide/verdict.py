@@ -13,17 +13,17 @@ SUCCEEDED, FAILED, STOPPED, DELETED = "succeeded", "failed", "stopped", "deleted
 
 @dataclass(frozen=True)
 class Record:
-    """What is known of the workload besides the mirror. `created_at`: when the run's own object was made.
+    """What is known of the workload besides the mirror.
 
-    `reason`: what was told last. `memory`: the limit of a pod, as typed. `max_duration` in seconds.
+    `memory`: the limit of a pod, as typed. `max_duration` in seconds. `placed`: pod name -> node, of pods gone as well.
     """
 
     kind: str
     pods: int
     memory: str
     image: str
-    reason: Reason
     max_duration: int | None = None
+    placed: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ FINE_REASONS: Mapping[str, Reason] = {
 }
 MISSING = re.compile(r"(?:LocalQueue|ClusterQueue) \S+ doesn't exist")
 INACTIVE = re.compile(r"(?:LocalQueue|ClusterQueue) \S+ is (?:inactive|stopped)")
+LONGEST_MESSAGE, LONGEST_TEXT = 4000, 500
 IN_LINE_TEXTS = ("no longer fits after processing another workload", "not yet been evaluated")
 
 
@@ -44,6 +45,7 @@ class Admission:
     """One Kueue Workload. `held`: quota is reserved and not given back; times are the cluster's.
 
     `units`: (ResourceFlavor, resource) -> whole units, CPU rounded up. `pods`: how many pods were admitted.
+    `preempted`: how often so far.
     """
 
     uid: str
@@ -58,10 +60,11 @@ class Admission:
     units: Mapping[tuple[str, str], int]
     waiting: Waiting | None
     evicted: Waiting | None
+    preempted: int = 0
 
 
-def admission(seen: Seen) -> Admission:
-    """What one mirrored Kueue Workload says."""
+def admission(seen: Seen, flavor: str = "") -> Admission:
+    """What one mirrored Kueue Workload says; `flavor`: the ResourceFlavor that was asked for."""
     conditions = seen.conditions
     reserved, finished = conditions.get("QuotaReserved"), conditions.get("Finished")
     held = is_true(reserved) and not is_true(finished)
@@ -77,13 +80,22 @@ def admission(seen: Seen) -> Admission:
         released_at=since(finished) if is_true(finished) else (None if held else since(reserved)),
         pods=_pods(seen) if is_true(reserved) else 0,
         units=_units(seen) if is_true(reserved) else {},
-        waiting=None if held and is_true(conditions.get("Admitted")) and evicted is None else _waiting(seen, evicted),
+        waiting=None
+        if held and is_true(conditions.get("Admitted")) and evicted is None
+        else _waiting(seen, evicted, flavor),
         evicted=evicted,
+        preempted=_preempted(seen),
     )
 
 
 def _assignments(seen: Seen) -> list[Mapping[str, Any]]:
     return as_list(as_map(seen.part("status").get("admission")).get("podSetAssignments"))
+
+
+def _preempted(seen: Seen) -> int:
+    """How often, as Kueue itself counts."""
+    evictions = as_list(as_map(seen.part("status").get("schedulingStats")).get("evictions"))
+    return sum(count(one.get("count")) for one in evictions if one.get("reason") == "Preempted")
 
 
 def _pods(seen: Seen) -> int:
@@ -102,7 +114,7 @@ def _units(seen: Seen) -> dict[tuple[str, str], int]:
     return found
 
 
-def _waiting(seen: Seen, evicted: Waiting | None) -> Waiting:
+def _waiting(seen: Seen, evicted: Waiting | None, flavor: str) -> Waiting:
     if seen.part("spec").get("active") is False:
         return _deactivated(seen.conditions)
     if evicted is not None:
@@ -112,26 +124,33 @@ def _waiting(seen: Seen, evicted: Waiting | None) -> Waiting:
         return Waiting(Reason.ADMISSION_CHECK_PENDING, {"text": text(seen.conditions.get("Admitted"))})
     if reserved is None:
         return Waiting(Reason.IN_LINE)
-    return pending(str(reserved.get("reason", "")), text(reserved))
+    return pending(str(reserved.get("reason", "")), text(reserved, longest=LONGEST_MESSAGE), flavor)
 
 
-def pending(reason: str, message: str) -> Waiting:
-    """QuotaReserved=False, either dialect."""
+def pending(reason: str, message: str, flavor: str = "") -> Waiting:
+    """QuotaReserved=False, either dialect. A message speaks of every flavor of the queue: the one asked for counts."""
     if PENDING_PREEMPTION.search(message):
         return Waiting(Reason.WAITING_FOR_PREEMPTED)
-    if (match := UNUSED.search(message)) is not None:
-        return Waiting(Reason.WAITING_FOR_QUOTA, _cell(match) | {"needed": match[3].rstrip(".")})
-    if (match := BEYOND.search(message)) is not None:
-        return Waiting(Reason.EXCEEDS_MAXIMUM, _cell(match))
+    unused, beyond = _of_flavor(UNUSED, message, flavor), _of_flavor(BEYOND, message, flavor)
+    if unused is not None and not (beyond is not None and beyond[2] == flavor != unused[2]):
+        return Waiting(Reason.WAITING_FOR_QUOTA, _cell(unused) | {"needed": unused[3].rstrip(".")})
+    if beyond is not None:
+        return Waiting(Reason.EXCEEDS_MAXIMUM, _cell(beyond))
     if MISSING.search(message):
-        return Waiting(Reason.QUEUE_MISSING, {"text": message})
+        return Waiting(Reason.QUEUE_MISSING, {"text": message[:LONGEST_TEXT]})
     if INACTIVE.search(message):
-        return Waiting(Reason.QUEUE_STOPPED, {"text": message})
+        return Waiting(Reason.QUEUE_STOPPED, {"text": message[:LONGEST_TEXT]})
     if any(part in message for part in IN_LINE_TEXTS) or reason == "PendingEvaluation":
         return Waiting(Reason.IN_LINE)
     if (fine := FINE_REASONS.get(reason)) is not None:
-        return Waiting(fine, {"text": message})
-    return Waiting(Reason.WAITING_UNKNOWN, {"text": message or reason})
+        return Waiting(fine, {"text": message[:LONGEST_TEXT]})
+    return Waiting(Reason.WAITING_UNKNOWN, {"text": message[:LONGEST_TEXT] or reason})
+
+
+def _of_flavor(pattern: re.Pattern[str], message: str, flavor: str) -> re.Match[str] | None:
+    """The match that speaks of this flavor, else the first."""
+    found = list(pattern.finditer(message))
+    return next((one for one in found if one[2] == flavor), found[0] if found else None)
 
 
 def _cell(match: re.Match[str]) -> dict[str, str]:

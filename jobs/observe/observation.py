@@ -65,9 +65,12 @@ class Observation:
 
     def silent(self, pod: Pod) -> bool:
         """Its node does not answer, or is gone: what the pod said last need not be true any more."""
-        if self.nodes is None or not pod.node:
+        return self.node_silent(pod.node)
+
+    def node_silent(self, name: str) -> bool:
+        if self.nodes is None or not name:
             return False
-        node = self.nodes.get(pod.node)
+        node = self.nodes.get(name)
         return node is None or not node.ready
 
     def ready(self, pod: Pod) -> bool:
@@ -79,9 +82,10 @@ class Observation:
 
 
 def observe(
-    objects: Iterable[Seen], admissions: Iterable[Seen], nodes: Iterable[Seen] | None, *, run: int
+    objects: Iterable[Seen], admissions: Iterable[Seen], nodes: Iterable[Seen] | None, *, run: int, flavor: str = ""
 ) -> Observation:
-    """`objects`: what carries the workload's label; only the run's own count. `nodes`: those of its pods."""
+    """`objects`: what carries the workload's label; only the run's own count. `nodes`: those of its pods.
+    `flavor`: the ResourceFlavor that was asked for."""
     mine = [one for one in objects if one.run == run]
     jobs = [_job(one) for one in mine if one.kind == "Job"]
     controllers = [_controller(one) for one in mine if one.kind in ("StatefulSet", "Deployment")]
@@ -90,7 +94,7 @@ def observe(
         job=jobs[0] if jobs else None,
         controller=controllers[0] if controllers else None,
         pods=tuple(sorted(pods, key=lambda one: one.name)),
-        admissions=tuple(admission(one) for one in admissions),
+        admissions=tuple(admission(one, flavor) for one in admissions),
         nodes=None if nodes is None else {one.name: _node(one) for one in nodes},
     )
 

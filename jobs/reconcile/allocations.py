@@ -9,7 +9,7 @@ from jobs.models import Workload
 from jobs.observe import Admission
 from jobs.observe.kueue import admission
 from jobs.reconcile.loading import Situation, seen_all
-from jobs.states import ANOTHER_TEAM, Reason, State
+from jobs.states import ANOTHER_TEAM, State
 from portal.cluster import selectors as cluster
 from quotas import selectors as quotas
 from quotas.services.allocations import Holder, close_allocation, open_allocation
@@ -23,12 +23,8 @@ ENDED_AS: Mapping[State, str] = {
 }
 
 
-def sync(at: Situation, now: datetime) -> int:
-    """Opens and closes what the mirror shows, inside the caller's transaction. Returns how many were preempted.
-
-    Repeating it changes nothing.
-    """
-    preempted = 0
+def sync(at: Situation, now: datetime) -> None:
+    """Opens and closes what the mirror shows, inside the caller's transaction. Repeating it changes nothing."""
     runs = {one.uid: one.run for one in at.mirror}
     known = set()
     for one in (admission(seen) for seen in seen_all(at.kueue)):
@@ -37,13 +33,8 @@ def sync(at: Situation, now: datetime) -> int:
         if one.reserved_at is not None:
             _open(at, one, run, one.reserved_at)
         if one.released_at is not None:
-            closed = close_allocation(
-                kueue_uid=one.uid, released_at=one.released_at, why=_why(at, one), by=_by(at, one)
-            )
-            if closed and one.evicted is not None and one.evicted.reason is Reason.PREEMPTED:
-                preempted += 1
+            close_allocation(kueue_uid=one.uid, released_at=one.released_at, why=_why(at, one), by=_by(at, one))
     _close_vanished(at, known, now)
-    return preempted
 
 
 def _open(at: Situation, one: Admission, run: int, admitted_at: datetime) -> None:
@@ -55,7 +46,7 @@ def _open(at: Situation, one: Admission, run: int, admitted_at: datetime) -> Non
         open_allocation(
             _holder(row, run),
             kueue_uid=one.uid,
-            flavor=_flavor_name(row, kueue_flavor),
+            flavor=flavor_name(row, kueue_flavor),
             resource=name,
             units=units,
             admitted_at=admitted_at,
@@ -76,7 +67,7 @@ def _holder(row: Workload, run: int) -> Holder:
     )
 
 
-def _flavor_name(row: Workload, kueue_flavor: str) -> str:
+def flavor_name(row: Workload, kueue_flavor: str) -> str:
     """Turno's name of a ResourceFlavor; the cluster's own where no row has it any more."""
     if quotas.kueue_name(row.flavor) == kueue_flavor:
         return row.flavor.name

@@ -9,7 +9,7 @@ from typing import Any
 from jobs.observe.seen import when
 from jobs.reconcile.loading import Situation
 from jobs.transitions import TOPIC
-from portal.cluster import selectors as cluster
+from portal.cluster.models import MirrorObject
 from portal.kernel import clock, feed
 
 SOURCES: Mapping[str, str] = {"Workload": "kueue", "Pod": "pod"}
@@ -21,10 +21,8 @@ _PATHS = re.compile(r"; (?:preemptor|preemptee) (?:path|effective priority): [^;
 
 def copy(at: Situation) -> int:
     """Appends what is new to the open transaction. Returns how many."""
-    uids = {one.uid for one in at.mirror} | {one.uid for one in at.kueue}
-    if not uids:
-        return 0
-    found = {one.uid[:80]: one.data for one in cluster.events_of(at.workload.cluster_id, uids)}
+    rows = MirrorObject.objects.filter(workload_id=at.workload.pk, kind="Event").order_by("id")
+    found = {uid[:80]: data for uid, data in rows.values_list("uid", "data")}
     if not found:
         return 0
     known = feed.of_object(at.workload.pk).filter(event_uid__in=found).values_list("event_uid", flat=True)

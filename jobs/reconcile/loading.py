@@ -13,6 +13,7 @@ from jobs.specs import Spec, from_json
 from jobs.states import State
 from portal.cluster import selectors as cluster
 from portal.cluster.models import MirrorObject, MirrorStream
+from quotas import selectors as quotas
 
 # What a list of the mirror may be behind a write of ours without meaning anything.
 MIRROR_LAG = timedelta(seconds=2)
@@ -27,9 +28,13 @@ class Situation:
     run: Run
     objects: list[RunObject]
     mirror: list[MirrorObject]
-    kueue: list[MirrorObject]
     synced: Mapping[str, datetime | None]
     seen: Observation = field(default_factory=Observation)
+
+    @property
+    def kueue(self) -> list[MirrorObject]:
+        """The Kueue Workloads that stand for its objects, of all runs that are still mirrored."""
+        return [one for one in self.mirror if one.kind == "Workload"]
 
     @property
     def state(self) -> State:
@@ -77,16 +82,14 @@ class Situation:
 
 def load(workload_id: UUID) -> Situation | None:
     """None where there is no such workload (any more)."""
-    row = Workload.objects.select_related("tenant", "cluster", "flavor").filter(pk=workload_id).first()
+    row = Workload.objects.select_related("tenant", "cluster", "flavor__cluster").filter(pk=workload_id).first()
     if row is None:
         return None
     run = Run.objects.get(workload=row, number=row.run_number)
     objects = list(RunObject.objects.filter(workload=row).select_related("run").order_by("run__number", "ordinal"))
     mirror = [one for one in cluster.objects_of_workload(row.pk) if one.cluster_id == row.cluster_id]
-    owners = {one.uid for one in mirror} | {one.uid for one in objects if one.uid}
-    kueue = cluster.kueue_workloads(row.cluster_id, owners) if owners else []
     streams = MirrorStream.objects.filter(cluster_id=row.cluster_id)
-    found = Situation(row, run, objects, mirror, kueue, dict(streams.values_list("kind", "synced_at")))
+    found = Situation(row, run, objects, mirror, dict(streams.values_list("kind", "synced_at")))
     found.seen = _observation(found)
     return found
 
@@ -95,12 +98,23 @@ def _observation(at: Situation) -> Observation:
     """The newest run as the mirror has it: Kueue Workloads that stand for its object, or for its pods."""
     owners = {one.uid for one in at.mirror if one.run == at.run.number}
     kueue = [one for one in at.kueue if one.job_uid in owners or one.owner_uid in owners]
-    names = {str((one.data.get("spec") or {}).get("nodeName") or "") for one in at.mirror if one.kind == "Pod"} - {""}
+    names = {node_of(one) for one in at.mirror if one.kind == "Pod"} | set(at.run.placed.values()) - {""}
     nodes: list[MirrorObject] | None = None
     if at.synced.get("Node") is not None:
         rows = MirrorObject.objects.filter(cluster=at.workload.cluster_id, kind="Node", name__in=names)
         nodes = list(rows) if names else []
-    return observe(seen_all(at.mirror), seen_all(kueue), None if nodes is None else seen_all(nodes), run=at.run.number)
+    return observe(
+        seen_all(at.mirror),
+        seen_all(kueue),
+        None if nodes is None else seen_all(nodes),
+        run=at.run.number,
+        flavor=quotas.kueue_name(at.workload.flavor),
+    )
+
+
+def node_of(pod: MirrorObject) -> str:
+    """The node that a mirrored pod was placed on; "" before that."""
+    return str((pod.data.get("spec") or {}).get("nodeName") or "")
 
 
 def seen_all(rows: Iterable[MirrorObject]) -> list[Seen]:

@@ -22,6 +22,7 @@ from portal.kernel.work import Lease
 
 DRIFT = gettext_noop("%(object)s was changed on the cluster by %(manager)s; its fields were put back.")
 MADE_AGAIN = gettext_noop("%(object)s was deleted on the cluster and made again.")
+MOST_PLACES = 1000
 SOMEBODY = "somebody"
 ACTIVE = "active"
 # A new run may do better: the same request, on other pods.
@@ -59,17 +60,24 @@ def record(
 
 def _facts(at: Situation, now: datetime) -> dict[str, Any]:
     """Columns that follow from the mirror alone, and what the mirror adds to ledger and history."""
-    preempted = allocations.sync(at, now)
+    allocations.sync(at, now)
     events.copy(at)
     row, seen = at.workload, at.seen
     changes: dict[str, Any] = {"quota_held": seen.quota_held, "nodes_admitted": seen.pods_admitted}
-    if preempted:
-        changes["preemptions"] = row.preemptions + preempted
+    changes["preemptions"] = max(row.preemptions, sum(one.preempted for one in seen.admissions))
     if row.kind == "endpoint":
         changes["replicas_ready"] = sum(1 for pod in seen.pods if seen.ready(pod))
         changes["replicas_queued"] = replicas_queued(seen)
     changes |= _admitted(at)
+    _note_places(at)
     return changes
+
+
+def _note_places(at: Situation) -> None:
+    """Where the run's pods are, for as long as the run is told of."""
+    placed = {**at.run.placed, **{pod.name: pod.node for pod in at.seen.pods if pod.node}}
+    if placed != at.run.placed and len(placed) <= MOST_PLACES:
+        Run.objects.filter(pk=at.run.pk).update(placed=placed)
 
 
 def _admitted(at: Situation) -> dict[str, Any]:
@@ -110,6 +118,8 @@ def _conclude(at: Situation, verdict: Verdict, now: datetime, changes: dict[str,
     if target is State.STOPPING:
         changes["wanted"] = "stop"
     params = dict(verdict.params)
+    if "flavor" in params:
+        params["flavor"] = allocations.flavor_name(row, str(params["flavor"]))
     if verdict.preemptor:
         params["by"] = allocations.preemptor(at, verdict.preemptor)
     if verdict.outcome:

@@ -71,19 +71,22 @@ def _verdict(at: Situation, written: writing.Written, now: datetime) -> Verdict:
         return Verdict(Reason.DATA_GONE, told, outcome=FAILED)
     if written.gone is not None:
         return Verdict(Reason.GONE_OUTSIDE, {"kind": written.gone.kind, "name": written.gone.name})
+    verdict = standing(_record(at), at.seen, now)
+    if verdict.reason is None and verdict.look_again is None and at.state is State.SUBMITTED:
+        return Verdict(Reason.IN_LINE)
+    return verdict
+
+
+def _record(at: Situation) -> Record:
     spec = at.spec
-    record = Record(
+    return Record(
         kind=at.workload.kind,
         pods=spec.pods,
         memory=spec.memory,
         image=spec.image,
-        reason=Reason(at.workload.reason),
         max_duration=spec.max_duration,
+        placed=at.run.placed,
     )
-    verdict = standing(record, at.seen, now)
-    if verdict.reason is None and verdict.look_again is None and at.state is State.SUBMITTED:
-        return Verdict(Reason.IN_LINE)
-    return verdict
 
 
 def _again(at: Situation, written: writing.Written) -> float:
@@ -111,9 +114,7 @@ def _ended_by_itself(at: Situation, now: datetime) -> Verdict | None:
     job = at.seen.job
     if job is None or not (job.complete or job.failed) or Reason(at.workload.reason) is Reason.GONE_OUTSIDE:
         return None
-    spec = at.spec
-    record = Record(at.workload.kind, spec.pods, spec.memory, spec.image, Reason.READY, spec.max_duration)
-    verdict = standing(record, at.seen, now)
+    verdict = standing(_record(at), at.seen, now)
     return verdict if verdict.outcome else None
 
 

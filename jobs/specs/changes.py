@@ -36,7 +36,7 @@ def parse_change(
         merged["max_replicas"] = data["min_replicas"]
         touched.add("max_replicas")
     values, faults = judge(kind, merged, context)
-    told = [fault for fault in faults if not live or _root(fault.field) in touched]
+    told = [fault for fault in faults if not live or _concerns(fault, touched)]
     if told:
         raise Invalid(told)
     after = make(kind, {name: value if name in touched else getattr(current, name) for name, value in values.items()})
@@ -44,8 +44,10 @@ def parse_change(
     return after, frozenset(name for name in changed if before[name] != changed[name])
 
 
-def _root(field: str) -> str:
-    return field.partition(".")[0]
+def _concerns(fault: FieldError, touched: set[str]) -> bool:
+    """More replicas ask for more of the flavor, whatever field the refusal is at."""
+    grows = fault.code == "exceeds_maximum" and "min_replicas" in touched
+    return grows or fault.field.partition(".")[0] in touched
 
 
 def _refuse_fixed(kind: str, data: Mapping[str, Any], context: SpecContext) -> None:

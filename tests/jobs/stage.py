@@ -136,8 +136,8 @@ class Stage:
         """The cluster's control endpoint."""
         request = Request(method, path, {}, {}, orjson.dumps(body or {}))
         answer = self.engine.call(lambda: self.engine.cluster.control.answer(request))
-        assert answer.status < 300, answer.body
-        return orjson.loads(answer.body)
+        assert answer.status < 300, answer
+        return answer.document
 
     def submit(self, actor: Actor, kind: str = "training", **changes: Any) -> Workload:
         row = jobs.submitted(actor, kind, **changes)
