@@ -1,11 +1,9 @@
 """Who may be evicted for whom: the preemption policies and the order in which victims are considered."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from portal.admission.decisions import PreemptionReason
 from portal.admission.model import PreemptionPolicy
-from portal.admission.nodes import QuotaNode
 from portal.admission.tree import Forest, Queue
 from portal.admission.workloads import Phase, Workload
 
@@ -73,15 +71,6 @@ def holders_of(queue: Queue, request: Request, policy: PreemptionPolicy) -> list
         for holder in queue.holders.values()
         if not contested.isdisjoint(holder.cells) and satisfies(policy, request.workload, holder)
     ]
-
-
-def neighbours(forest: Forest, node: QuotaNode) -> Iterable[Queue]:
-    """The active queues directly below a cohort."""
-    for child in node.children:
-        if child.is_queue:
-            queue = forest.queues[child.name]
-            if queue.active:
-                yield queue
 
 
 def remove_usage(forest: Forest, workload: Workload) -> None:

@@ -21,6 +21,7 @@ class QuotaNode:
         "name",
         "nominal",
         "parent",
+        "shares_all",
         "subtree",
         "usage",
         "weight",
@@ -32,6 +33,8 @@ class QuotaNode:
         self.weight = weight
         # A stopped queue keeps its quota and usage in the tree, and is no member when heights are counted.
         self.listed = True
+        # No limits in either direction: what is free at the parent is what is free here.
+        self.shares_all = False
         self.parent: QuotaNode | None = None
         self.children: list[QuotaNode] = []
         self.height = 0
@@ -50,7 +53,7 @@ class QuotaNode:
     def copy(self) -> "QuotaNode":
         """An unattached copy with usage of its own; quota is shared, since it is only ever replaced."""
         twin = QuotaNode(self.name, is_queue=self.is_queue, weight=self.weight)
-        twin.listed, twin.height = self.listed, self.height
+        twin.listed, twin.height, twin.shares_all = self.listed, self.height, self.shares_all
         twin.nominal, twin.borrowing_limit, twin.lending_limit = self.nominal, self.borrowing_limit, self.lending_limit
         twin.subtree, twin.local_quota = self.subtree, self.local_quota
         twin.usage = list(self.usage)
@@ -128,6 +131,9 @@ class QuotaNode:
             for cell, quota in enumerate(child.subtree):
                 self.subtree[cell] += quota - child.local_quota[cell]
                 self.usage[cell] += max(0, child.usage[cell] - child.local_quota[cell])
+        self.shares_all = not any(
+            limit is not None for limits in (self.borrowing_limit, self.lending_limit) for limit in limits
+        )
         self.local_quota = [
             0 if limit is None else max(0, quota - limit)
             for quota, limit in zip(self.subtree, self.lending_limit, strict=True)
@@ -138,6 +144,14 @@ def within_nominal(node: QuotaNode, cells: frozenset[int]) -> bool:
     """Whether the node uses no more than its subtree's quota in each of the cells."""
     subtree, usage = node.subtree, node.usage
     return all(subtree[cell] >= usage[cell] for cell in cells)
+
+
+def children_over_nominal(node: QuotaNode, cells: frozenset[int]) -> list[QuotaNode]:
+    """The children that use more than their subtree's quota in any of the cells."""
+    if len(cells) == 1:
+        (cell,) = cells
+        return [child for child in node.children if child.usage[cell] > child.subtree[cell]]
+    return [child for child in node.children if not within_nominal(child, cells)]
 
 
 def fits_in_quota(node: QuotaNode, requests: dict[int, int]) -> tuple[bool, dict[int, int]]:

@@ -8,35 +8,67 @@ from portal.admission.candidates import Request, evictable
 from portal.admission.model import PreemptionPolicy
 from portal.admission.nodes import QuotaNode
 from portal.admission.tree import Forest, Queue
-from portal.admission.workloads import Needs, Workload
+from portal.admission.workloads import Marks, Needs, Option, Workload
 
 
 def hopeless(forest: Forest, queue: Queue, workload: Workload, *, fair: bool) -> bool:
     """Whether the workload would certainly be rejected and parked if it were tried now."""
     if workload.scan is not None and workload.scan.pending():
         return False
-    needs = workload.needs
+    needs, marks = workload.needs, workload.marks
     if needs is None or needs.of is not queue.groups:
-        needs = workload.needs = _needs(queue, workload)
+        needs, marks = _needs(queue, workload), None
+        workload.needs = needs
     if not needs.decidable:
         return False
-    node = queue.node
-    for flavors in needs.groups:
-        for cells in flavors:
-            if all(amount <= _room(forest, queue, node, workload, cell, amount, fair=fair) for cell, amount in cells):
-                break
-        else:
-            return True
-    return False
+    if marks is None or marks.version != queue.version or marks.forest not in (None, forest.version):
+        marks = workload.marks = _marks(forest, queue, workload, needs, fair=fair)
+    return not all(_any_fits(queue.node, options) for options in marks.groups)
+
+
+def _any_fits(node: QuotaNode, options: tuple[Option, ...]) -> bool:
+    """Whether one flavor has so much free in every cell."""
+    parent = node.parent
+    if parent is not None and parent.parent is None and node.shares_all:
+        # The common case without the walk up the tree: a flat cohort without limits.
+        subtree, usage = parent.subtree, parent.usage
+        for option in options:
+            for cell, amount in option:
+                if amount > 0 and amount > subtree[cell] - usage[cell]:
+                    break
+            else:
+                return True
+        return False
+    return any(all(amount <= node.available(cell) for cell, amount in option) for option in options)
+
+
+def _marks(forest: Forest, queue: Queue, workload: Workload, needs: Needs, *, fair: bool) -> Marks:
+    """Take from what is asked all that evictions could free."""
+    if queue.never_preempts:
+        return Marks(queue.version, None, needs.groups)
+    elsewhere = False
+    groups: list[tuple[Option, ...]] = []
+    for options in needs.groups:
+        lowered: list[Option] = []
+        for option in options:
+            cells: list[tuple[int, int]] = []
+            for cell, amount in option:
+                freed, others = _evictable(forest, queue, workload, cell, amount, fair=fair)
+                elsewhere = elsewhere or others
+                cells.append((cell, amount - freed))
+            lowered.append(tuple(cells))
+        groups.append(tuple(lowered))
+    return Marks(queue.version, forest.version if elsewhere else None, tuple(groups))
 
 
 def no_victims(forest: Forest, request: Request, *, fair: bool) -> bool:
     """Whether no eviction could make room for a request."""
-    queue, node = request.queue, request.queue.node
-    return any(
-        amount > _room(forest, queue, node, request.workload, cell, amount, fair=fair)
-        for cell, amount in request.usage.items()
-    )
+    queue, workload = request.queue, request.workload
+    for cell, amount in request.usage.items():
+        freed, _ = _evictable(forest, queue, workload, cell, amount, fair=fair)
+        if amount - freed > queue.node.available(cell):
+            return True
+    return False
 
 
 def simple(workload: Workload) -> bool:
@@ -46,7 +78,7 @@ def simple(workload: Workload) -> bool:
 
 def _needs(queue: Queue, workload: Workload) -> Needs:
     """The least that each resource group has to provide, by flavor; pod sets are judged one by one."""
-    groups: list[tuple[tuple[tuple[int, int], ...], ...]] = []
+    groups: list[tuple[Option, ...]] = []
     decidable, wide = True, 0
     for podset in workload.spec.podsets:
         count = podset.count if podset.min_count is None else podset.min_count
@@ -71,18 +103,16 @@ def _needs(queue: Queue, workload: Workload) -> Needs:
     return Needs(queue.groups, tuple(groups), decidable, plain and not partial and len(workload.spec.podsets) == 1)
 
 
-def _room(
-    forest: Forest, queue: Queue, node: QuotaNode, workload: Workload, cell: int, amount: int, *, fair: bool
-) -> int:
-    """At most this much of a cell could be had; exact as soon as it is at least `amount`."""
-    free = node.available(cell)
-    if free >= amount or queue.never_preempts:
-        return free
+def _evictable(
+    forest: Forest, queue: Queue, workload: Workload, cell: int, amount: int, *, fair: bool
+) -> tuple[int, bool]:
+    """At most how much of a cell evictions could free, and whether other queues' workloads are counted."""
     preemption, priority = queue.spec.preemption, workload.spec.priority
     own = evictable(queue.held.get(cell), preemption.within_queue, priority)
-    if free + own >= amount or not _may_reclaim(queue, node, cell, amount - own, fair=fair):
-        return free + own
-    return free + own + evictable(forest.held_in(queue.root).get(cell), preemption.reclaim_within_cohort, priority)
+    if not _may_reclaim(queue, queue.node, cell, amount - own, fair=fair):
+        return own, False
+    held = forest.held_in(queue.root).get(cell)
+    return own + evictable(held, preemption.reclaim_within_cohort, priority), True
 
 
 def _may_reclaim(queue: Queue, node: QuotaNode, cell: int, amount: int, *, fair: bool) -> bool:

@@ -71,6 +71,8 @@ class Forest:
         self.trees: dict[tuple[str, str], list[Queue]] = {}
         # What is held in each tree, by cell and priority.
         self._held: dict[tuple[str, str], dict[int, dict[int, int]]] = {}
+        # Grows with every change of what is held anywhere.
+        self.version = 0
 
     def put_queue(self, spec: ClusterQueueSpec) -> Queue:
         """Add or replace a queue's specification; its workloads stay."""
@@ -114,6 +116,7 @@ class Forest:
         self._link()
         self.trees = {}
         self._held = {}
+        self.version += 1
         for queue in self.queues.values():
             queue.generation += 1
             queue.version += 1
@@ -131,6 +134,7 @@ class Forest:
     def book(self, queue: Queue, workload: Workload, sign: int) -> None:
         """Count what a workload holds (sign 1) or no longer holds (sign -1)."""
         queue.version += 1
+        self.version += 1
         tree = self.held_in(queue.root)
         for cell, amount in workload.usage:
             self._count(queue.held, cell, workload.spec.priority, sign * amount)

@@ -16,12 +16,11 @@ from portal.admission.candidates import (
     fits,
     give_back,
     holders_of,
-    neighbours,
     remove_usage,
 )
 from portal.admission.decisions import PreemptionReason
 from portal.admission.model import PreemptionPolicy
-from portal.admission.nodes import QuotaNode, fits_in_quota, within_nominal
+from portal.admission.nodes import QuotaNode, children_over_nominal, fits_in_quota, within_nominal
 from portal.admission.tree import Forest
 from portal.admission.workloads import Phase, Workload
 
@@ -121,12 +120,13 @@ class _ClassicSearch:
         self, node: QuotaNode, common: QuotaNode, skip: QuotaNode | None, into: list[_Candidate], *, advantage: bool
     ) -> None:
         """Gather candidates below `node` from subtrees that use more than their quota of a contested cell."""
-        contested = self.request.contested
-        for child in node.children:
-            if not child.is_queue and child is not skip and not within_nominal(child, contested):
+        over = children_over_nominal(node, self.request.contested)
+        for child in over:
+            if not child.is_queue and child is not skip:
                 self._collect(child, common, skip, into, advantage=advantage)
-        for queue in neighbours(self.forest, node):
-            if queue is self.request.queue or within_nominal(queue.node, contested):
+        for child in over:
+            queue = self.forest.queues.get(child.name) if child.is_queue else None
+            if queue is None or queue is self.request.queue or not queue.active:
                 continue
             for holder in holders_of(queue, self.request, self.preemption.reclaim_within_cohort):
                 variant = _Variant.HIERARCHICAL if advantage else self._by_priority(holder)

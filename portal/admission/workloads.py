@@ -37,6 +37,10 @@ class FlavorScan:
         return self.last_tried[podset].get(resource, -1) + 1
 
 
+# What one flavor has to provide: amounts by cell.
+Option = tuple[tuple[int, int], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Needs:
     """What a workload asks of its queue's resource groups (`of`): per group and flavor, the amounts by cell.
@@ -45,9 +49,21 @@ class Needs:
     """
 
     of: object
-    groups: tuple[tuple[tuple[tuple[int, int], ...], ...], ...]
+    groups: tuple[tuple[Option, ...], ...]
     decidable: bool
     simple: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What would have to be free for a workload to have a chance: per group and flavor, the amounts by cell.
+
+    They hold while the queue's `version` stays, and the forest's too where other queues' victims count (`forest`).
+    """
+
+    version: int
+    forest: int | None
+    groups: tuple[tuple[Option, ...], ...]
 
 
 class Workload:
@@ -59,6 +75,7 @@ class Workload:
         "blocked",
         "cells",
         "eviction_stands",
+        "marks",
         "message",
         "needs",
         "order",
@@ -81,8 +98,9 @@ class Workload:
         # Drained by a stopped queue: not eligible before the queue starts again, whatever un-parks its cohort.
         self.blocked = False
         self.scan: FlavorScan | None = None
-        # Worked out when first needed: what it asks, and the search behind its last rejection.
+        # Worked out when needed: what it asks, what must be free for it, and the search behind its last rejection.
         self.needs: Needs | None = None
+        self.marks: Marks | None = None
         self.rejection: tuple[int, object] | None = None
         self.assignment: tuple[PodSetAssignment, ...] = ()
         self.usage: tuple[tuple[int, int], ...] = ()
