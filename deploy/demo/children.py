@@ -69,8 +69,8 @@ class Child:
         self._started = time.monotonic()
 
     def start_if_due(self) -> bool:
-        """Starts it again once its delay is over; True when it did."""
-        if self.running or time.monotonic() < self._due:
+        """Starts a program that has ended again once its delay is over; True when it did."""
+        if self.running or not self.deaths or time.monotonic() < self._due:
             return False
         self.start()
         return True
@@ -91,11 +91,10 @@ class Child:
         if self._process is not None:
             self._process.terminate()
 
-    def gone(self) -> bool:
-        """True once the program has ended; what it left of its group is killed."""
+    def end_if_exited(self) -> None:
+        """Clears up after a program that has ended by itself: what it left of its group is killed."""
         if self._process is not None and self._has_exited(self._process.pid):
             self._clear(self._process)
-        return self._process is None
 
     def kill(self) -> None:
         if self._process is not None:

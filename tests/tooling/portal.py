@@ -1,6 +1,7 @@
 """The portal's web process with the demo's data and broker, for suites that talk to it over HTTP."""
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ from typing import Any
 
 from deploy.demo.places import ROOT, Places, Ports, environment
 from deploy.demo.programs import all_programs, all_steps
+from tests.plugins.environment import without_defaults
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ def web_with_demo_data(folder: Path, port: int) -> Iterator[Portal]:
     """The portal without its worker: what is submitted stays where a request left it. Takes four ports from `port`."""
     places, ports = Places(folder), Ports(port, port + 1, port + 2, port + 3)
     places.create()
-    settings = {**environment(places, ports), "TURNO_LOG_LEVEL": "WARNING"}
+    settings = {**environment(places, ports, without_defaults(os.environ)), "TURNO_LOG_LEVEL": "WARNING"}
     for step in all_steps(ports):
         run(list(step.command), {**settings, **step.knows})
     commands = {program.name: program.command for program in all_programs(places, ports)}

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from tests.plugins.environment import without_defaults
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -68,7 +70,7 @@ class Running:
             self.process = subprocess.Popen(
                 command,
                 cwd=ROOT,
-                env={**os.environ, **(environment or {})},
+                env={**without_defaults(os.environ), **(environment or {})},
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=subprocess.STDOUT,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from deploy.demo.places import Places, Ports
 from deploy.demo.preflight import Refusal
-from deploy.demo.programs import Program, Step
+from deploy.demo.programs import Program, Stage, Step
 from deploy.demo.supervisor import Supervisor, say
 
 WEB = """
@@ -32,15 +32,18 @@ time.sleep(600)
 FAIL = "import sys; sys.exit('the reason why')"
 
 
-def program(name: str, code: str, *arguments: str, stage: int = 1) -> Program:
-    return Program(name, (sys.executable, "-c", code, *arguments), stage=stage)
+def program(name: str, code: str, *arguments: str, stage: Stage = Stage.REST) -> Program:
+    return Program(name, (sys.executable, "-c", code, *arguments), stage)
 
 
 def main(folder: str, port: str, scene: str = "plain") -> int:
     number = int(port)
-    cast = [program("web", WEB, folder, port), program("parent", PARENT, folder, scene, stage=0)]
+    cast = [
+        program("web", WEB, folder, port, stage=Stage.WEB),
+        program("parent", PARENT, folder, scene, stage=Stage.GROUND),
+    ]
     if scene == "broken":
-        cast[0] = program("broken", FAIL, folder)
+        cast[0] = program("broken", FAIL, folder, stage=Stage.WEB)
     steps = [Step("prepare", (sys.executable, "-c", FAIL if scene == "step" else "", folder), "prepared")]
     places = Places(Path(folder))
     places.create()

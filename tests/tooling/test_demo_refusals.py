@@ -92,8 +92,9 @@ def test_the_secret_is_kept_and_nobody_else_may_read_it(tmp_path: Path) -> None:
     places = Places(tmp_path / "demo")
     places.create()
     ports = Ports(1, 2, 3, 4)
-    first = environment(places, ports)["TURNO_SECRET_KEY"]
-    assert environment(places, ports)["TURNO_SECRET_KEY"] == first
+    first = environment(places, ports, {})["TURNO_SECRET_KEY"]
+    assert environment(places, ports, {})["TURNO_SECRET_KEY"] == first
+    assert environment(places, ports, {"TURNO_SECRET_KEY": "mine"})["TURNO_SECRET_KEY"] == "mine"
     assert len(first) >= 50
     assert (places.folder / "secret_key").stat().st_mode & 0o777 == 0o600
 
