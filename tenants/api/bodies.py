@@ -110,6 +110,6 @@ class AuditAnswer(serializers.Serializer[Any]):
     verb = serializers.CharField()
     target = serializers.JSONField()
     tenant = serializers.CharField(allow_null=True)
-    before = serializers.JSONField(allow_null=True)
-    after = serializers.JSONField(allow_null=True)
+    before = serializers.DictField(allow_null=True)
+    after = serializers.DictField(allow_null=True)
     request_id = serializers.CharField()
