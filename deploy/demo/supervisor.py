@@ -153,7 +153,8 @@ def make_is_gone(parent: int) -> bool:
     """True when the `make` that started this was ended alone: by then it waits for us, or is no longer our parent.
 
     A signal from the terminal reaches make and this process; `kill -INT` reaches make only, which then puts the
-    signal back to its default and waits for its children.
+    signal back to its default and waits for its children. A make that a script started in the background ignores
+    SIGINT from the first: that is no end of it.
     """
     if "MAKELEVEL" not in os.environ:
         return False
@@ -164,8 +165,8 @@ def make_is_gone(parent: int) -> bool:
     except OSError:
         return False
     status = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
-    waits_for_int = int(status["SigCgt"], 16) >> (signal.SIGINT - 1) & 1
-    return status["Name"] in {"make", "gmake"} and not waits_for_int
+    minded = int(status["SigCgt"], 16) | int(status["SigIgn"], 16)
+    return status["Name"] in {"make", "gmake"} and not minded >> (signal.SIGINT - 1) & 1
 
 
 def accounts(file: Path) -> list[str]:

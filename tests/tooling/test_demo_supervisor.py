@@ -54,6 +54,23 @@ def test_a_signal_to_make_alone_ends_everything(tmp_path: Path, number: int) -> 
         demo.end()
 
 
+def test_a_make_in_the_background_of_a_script_goes_on(tmp_path: Path) -> None:
+    """A shell without job control starts its background commands with SIGINT ignored."""
+    folder = tmp_path / "demo"
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        demo = make(folder, tmp_path)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    try:
+        demo.wait_for("open http://127.0.0.1:")
+        demo.signal(signal.SIGTERM)
+        demo.wait()
+        wait_until(lambda: with_argument(str(folder)) == {}, "every process ends")
+    finally:
+        demo.end()
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_every_process(play: Play, tmp_path: Path, number: int) -> None:
     demo = play()
