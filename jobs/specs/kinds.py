@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from jobs.specs import common
+from jobs.specs import every_kind
 from jobs.specs.context import SpecContext
 from jobs.specs.model import Spec, make
 from jobs.specs.reading import Reader
@@ -33,10 +33,10 @@ def judge(kind: str, data: Mapping[str, Any], context: SpecContext) -> tuple[dic
     """Every field of a request as it would be kept, and everything that is wrong with it."""
     reader = Reader(data, context)
     reader.read.add("tenant")
-    values = common.read_common(reader, kind)
+    values = every_kind.read_common(reader, kind)
     values |= {"notebook": _notebook, "training": _training, "endpoint": _endpoint}[kind](reader)
     pods = values.get("nodes") or values.get("min_replicas") or 1
-    common.check_maximum(reader, values["flavor"], values["gpus"], pods)
+    every_kind.check_maximum(reader, values["flavor"], values["gpus"], pods)
     return values, reader.done()
 
 
@@ -49,7 +49,7 @@ def _variants(reader: Reader, kind: str) -> dict[str, str]:
 def _notebook(reader: Reader) -> dict[str, Any]:
     return {
         "ide": reader.choice("ide", _variants(reader, "notebook"), "jupyterlab"),
-        "storage": common.storage(reader),
+        "storage": every_kind.storage(reader),
         "idle_timeout": idle_timeout(reader),
     }
 
@@ -57,7 +57,7 @@ def _notebook(reader: Reader) -> dict[str, Any]:
 def idle_timeout(reader: Reader) -> int | None:
     """Seconds; the policy's limit where missing, never more than it."""
     limit = reader.context.policy.idle_timeout
-    value = reader.number("idle_timeout", least=LEAST_IDLE, most=common.LONGEST_DURATION, default=limit)
+    value = reader.number("idle_timeout", least=LEAST_IDLE, most=every_kind.LONGEST_DURATION, default=limit)
     if value is not None and limit is not None and value > limit:
         reader.fault("idle_timeout", _("The team's policy allows at most %(most)s seconds."), "not_allowed", most=limit)
     return value
@@ -110,7 +110,7 @@ def replica_range(reader: Reader, least: int) -> dict[str, Any]:
     if most is not None and least and most != least:
         message = _("Nothing changes the number of replicas by itself here yet: use the same as min_replicas.")
         reader.fault("max_replicas", message, "invalid" if most < least else "not_allowed")
-    sleep = reader.number("scale_to_zero_after", least=LEAST_IDLE, most=common.LONGEST_DURATION)
+    sleep = reader.number("scale_to_zero_after", least=LEAST_IDLE, most=every_kind.LONGEST_DURATION)
     if sleep is not None:
         reader.fault("scale_to_zero_after", _("Endpoints do not scale to zero on this cluster yet."), "not_allowed")
     return {"min_replicas": least, "max_replicas": most, "scale_to_zero_after": sleep}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, ClassVar
 
 
 @dataclass(frozen=True, kw_only=True)
-class Common:
+class Common(ABC):
     """What all kinds have. `gpus`: units of the flavor per node; `cpu`, `memory`: Kubernetes quantities; seconds."""
 
     kind: ClassVar[str]
@@ -26,9 +27,9 @@ class Common:
     labels: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    @abstractmethod
     def variant(self) -> str:
         """Which builder makes it."""
-        raise NotImplementedError
 
     @property
     def pods(self) -> int:

@@ -15,7 +15,7 @@ REGISTRIES = (
     "registry.npmjs" + ".com",
     "deb.debian" + ".org",
 )
-MACHINE_PATHS = ("/wo" + "rk/", "/ro" + "ot/", "/fa" + "rm/")
+MACHINE_PATHS = ("/wo" + "rk/", "/fa" + "rm/")
 UNFINISHED = ("TO" + "DO", "FIX" + "ME", "X" + "XX", "NotImplemented" + "Error")
 NOT_TEXT = (".png", ".jpg", ".ico", ".woff2", ".mo", ".xz", ".gz", ".jsonl")
 VENDORED = ("static/vendor/",)
