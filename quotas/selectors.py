@@ -23,6 +23,7 @@ from tenants import selectors as tenants
 from tenants.policies import is_administrator, not_found
 
 FRESH_SECONDS = 10
+CENTS_OF_CENTS = Decimal("0.0001")
 
 
 @dataclass(frozen=True)
@@ -231,6 +232,12 @@ def _price_today() -> Subquery:
     return Subquery(dated.order_by("-valid_from").values("price_hour")[:1])
 
 
+def _price_of(row: Flavor) -> Decimal | None:
+    """As `_price_today` annotated it; SQLite counts money in floats and adds noise."""
+    price = getattr(row, "price_hour", None)
+    return None if price is None else price.quantize(CENTS_OF_CENTS)
+
+
 def _view(row: Flavor, seen: _Seen) -> FlavorView:
     capacity = free = None
     if row.mode != Mode.NONE and seen.nodes is not None:
@@ -246,7 +253,7 @@ def _view(row: Flavor, seen: _Seen) -> FlavorView:
         resource=row.resource,
         memory_mib=row.memory_mib,
         max_per_node=row.max_per_node,
-        price_hour=getattr(row, "price_hour", None),
+        price_hour=_price_of(row),
         capacity=capacity,
         free=free,
         as_of=seen.as_of,

@@ -1,0 +1,54 @@
+"""The demo's story, told by `examples/four_gpu_day.py` to a demo with all its real processes."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.tooling.processes import ROOT, Running, free_port
+
+SCRIPT = ROOT / "examples" / "four_gpu_day.py"
+
+
+@pytest.mark.timeout(300)
+def test_the_day_holds_from_morning_to_evening(tmp_path: Path) -> None:
+    folder, port = tmp_path / "demo", free_port(4)
+    environment = {"TURNO_DEMO_FOLDER": str(folder), "PORT": str(port)}
+    demo = Running([sys.executable, "-m", "deploy.demo"], tmp_path / "output", environment)
+    try:
+        demo.wait_for("Ctrl-C stops everything", within=90)
+        day = subprocess.run(
+            [sys.executable, str(SCRIPT), "--credentials", str(folder / "credentials.json")],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=200,
+        )
+    finally:
+        demo.signal(signal.SIGINT)
+        demo.wait(20)
+        demo.end()
+    assert day.returncode == 0, f"{day.stdout}\n{day.stderr[-2000:]}"
+    assert day.stdout.splitlines()[-1].endswith("That was the day.")
+
+
+def test_without_credentials_it_says_what_it_needs() -> None:
+    told = subprocess.run([sys.executable, str(SCRIPT)], capture_output=True, text=True, check=False, env={"PATH": ""})
+    assert told.returncode == 1
+    assert told.stderr.startswith("Give --credentials")
+
+
+def test_one_account_is_not_enough_for_three_teams() -> None:
+    told = subprocess.run(
+        [sys.executable, str(SCRIPT)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PATH": "", "TURNO_TOKEN": " token\n"},
+    )
+    assert told.returncode == 1
+    assert "all three teams" in told.stderr
