@@ -81,12 +81,14 @@ def test_an_endpoint_answers_the_example_call(visit: Visit) -> None:
 
 
 def test_waiting_is_told_with_a_ticket(visit: Visit, demo: Demo) -> None:
-    for name in ("first", "second", "third"):
-        row = demo.training("pablo", name, env={"TURNO_SIM_SECONDS": "40"})
-    page = visit("pablo", f"/workloads/{row['id']}/")
+    whole = {"flavor": "h100", "gpus": 2, "env": {"TURNO_SIM_SECONDS": "60"}}
+    first, second = (demo.training("pablo", name, **whole) for name in ("goes-first", "waits"))
+    page = visit("pablo", f"/workloads/{second['id']}/")
     becomes(page, "In the queue")
-    page.locator(".ticket-number").wait_for()
-    assert "Waiting for quota" in page.inner_text("#live")
+    page.locator(".ticket-number", has_text="1").wait_for()
+    page.locator("#live", has_text="Waiting for quota").wait_for()
+    demo.call("POST", f"/training-jobs/{first['id']}/stop/", "pablo")
+    becomes(page, "Running")
 
 
 def test_a_double_click_makes_one(visit: Visit, demo: Demo) -> None:
