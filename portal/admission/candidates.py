@@ -47,30 +47,25 @@ def evictable(held: dict[int, int] | None, policy: PreemptionPolicy, priority: i
     return sum(amount for other, amount in held.items() if other <= priority)
 
 
-def eviction_order(candidate: Workload, preemptor_queue: str) -> tuple[bool, bool, int, int, str]:
+def eviction_order(candidate: Workload, preemptor_queue: str) -> tuple[bool, bool, tuple[int, int, str]]:
     """Sort key: already evicted, other queues first, lower priority, latest reservation (whole seconds), key.
 
     Kueue's last criterion is the random UID, so between equals of one second its choice is arbitrary.
     """
-    return (
-        candidate.phase is not Phase.EVICTED,
-        candidate.spec.queue == preemptor_queue,
-        candidate.spec.priority,
-        -int(candidate.reserved_at),
-        candidate.spec.key,
-    )
+    return candidate.phase is not Phase.EVICTED, candidate.spec.queue == preemptor_queue, candidate.rank
 
 
 def holders_of(queue: Queue, request: Request, policy: PreemptionPolicy) -> list[Workload]:
     """The queue's workloads that hold contested quota and may be evicted under the policy."""
-    contested = request.contested
-    if not any(evictable(queue.held.get(cell), policy, request.workload.spec.priority) for cell in contested):
-        return []
-    return [
-        holder
-        for holder in queue.holders.values()
-        if not contested.isdisjoint(holder.cells) and satisfies(policy, request.workload, holder)
-    ]
+    preemptor, contested = request.workload, request.contested
+    if len(contested) == 1:
+        (cell,) = contested
+        found = queue.users_of(cell)
+    else:
+        found = [holder for holder in queue.holders.values() if not contested.isdisjoint(holder.cells)]
+    if policy is PreemptionPolicy.ANY:
+        return found
+    return [holder for holder in found if satisfies(policy, preemptor, holder)]
 
 
 def remove_usage(forest: Forest, workload: Workload) -> None:

@@ -10,6 +10,8 @@ from portal.admission.nodes import QuotaNode
 from portal.admission.tree import Forest, Queue
 from portal.admission.workloads import Marks, Needs, Option, Workload
 
+NEVER = PreemptionPolicy.NEVER
+
 
 def hopeless(forest: Forest, queue: Queue, workload: Workload, *, fair: bool) -> bool:
     """Whether the workload would certainly be rejected and parked if it were tried now."""
@@ -108,6 +110,12 @@ def _evictable(
 ) -> tuple[int, bool]:
     """At most how much of a cell evictions could free, and whether other queues' workloads are counted."""
     preemption, priority = queue.spec.preemption, workload.spec.priority
+    parent = queue.node.parent
+    if amount > queue.node.nominal[cell] and (parent is None or parent.parent is None):
+        # More than its own quota: in a flat cohort nobody is evicted for that, except where borrowing allows it.
+        borrows = preemption.borrow_within_cohort or (fair and preemption.reclaim_within_cohort is not NEVER)
+        if not borrows:
+            return 0, False
     own = evictable(queue.held.get(cell), preemption.within_queue, priority)
     if not _may_reclaim(queue, queue.node, cell, amount - own, fair=fair):
         return own, False
@@ -118,7 +126,7 @@ def _evictable(
 def _may_reclaim(queue: Queue, node: QuotaNode, cell: int, amount: int, *, fair: bool) -> bool:
     """Whether other queues' workloads could be victims at all, `amount` being what own victims do not make up for."""
     parent = node.parent
-    if parent is None or queue.spec.preemption.reclaim_within_cohort is PreemptionPolicy.NEVER:
+    if parent is None or queue.spec.preemption.reclaim_within_cohort is NEVER:
         return False
     if fair or parent.parent is not None or queue.spec.preemption.borrow_within_cohort:
         return True

@@ -97,6 +97,10 @@ class WaitingLine:
             heappop(fronts)
         return None
 
+    def fronts(self) -> list[Workload]:
+        """The first of every class, parked or not."""
+        return [self.members[group.line[0][2]] for group in self._classes.values() if group.line]
+
     def is_parked(self, workload: Workload) -> bool:
         """Whether it is not tried before something un-parks it."""
         if workload.blocked:

@@ -13,7 +13,8 @@ Heads = list[tuple[Queue, Workload]]
 
 def next_decisions(state: State, now: float) -> list[Decision]:
     """Run cycles until one says something new; empty when no further cycle could."""
-    state.unpark(now)
+    for root in state.due_trees(now):
+        _unpark(state, state.forest.trees.get(root, []))
     while state.dirty:
         heads = _heads(state)
         if not heads:
@@ -21,6 +22,21 @@ def next_decisions(state: State, now: float) -> list[Decision]:
         elif decisions := _run(state, heads, now):
             return decisions
     return []
+
+
+def _unpark(state: State, queues: list[Queue]) -> None:
+    """Bring a tree's parked work back, unless nobody asks why it waits and all of it would be parked again at once."""
+    nobody_has_hope = not state.explains and not any(
+        queue.active and _any_hope(state, queue) for queue in queues if queue.line.members
+    )
+    for queue in queues:
+        if not (nobody_has_hope and queue.active):
+            state.unpark(queue)
+
+
+def _any_hope(state: State, queue: Queue) -> bool:
+    fair = state.fair is not None
+    return any(not hopeless(state.forest, queue, workload, fair=fair) for workload in queue.line.fronts())
 
 
 def _heads(state: State) -> Heads:

@@ -45,14 +45,18 @@ class State:
         if not queue.in_cycle:
             self.due.setdefault(queue.root, now + REQUEUE_BATCH_SECONDS)
 
-    def unpark(self, now: float) -> None:
-        """Un-park what is due."""
-        for root in [root for root, due in self.due.items() if due <= now]:
+    def due_trees(self, now: float) -> list[Root]:
+        """The trees whose batch is due, taken off the list."""
+        roots = [root for root, due in self.due.items() if due <= now]
+        for root in roots:
             del self.due[root]
-            for queue in self.forest.trees.get(root, ()):
-                if queue.line.any_parked and queue.line.unpark():
-                    self.ready[queue.spec.name] = queue
-                    self.touch()
+        return roots
+
+    def unpark(self, queue: Queue) -> None:
+        """Make everything parked in a queue eligible again."""
+        if queue.line.any_parked and queue.line.unpark():
+            self.ready[queue.spec.name] = queue
+            self.touch()
 
     def enqueue(self, workload: Workload) -> list[Decision]:
         """Let a workload wait in its queue, at the place that its priority and age give it."""
@@ -82,6 +86,7 @@ class State:
         workload.cells = frozenset(usage)
         workload.usage = tuple((cell, amount) for cell, amount in usage.items() if amount)
         workload.reserved_at = reserved_at
+        workload.rank = (workload.spec.priority, -int(reserved_at), workload.spec.key)
         workload.scan = None
         workload.message = workload.reason = ""
         workload.eviction_stands = False

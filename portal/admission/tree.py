@@ -44,6 +44,8 @@ class Queue:
     holders: dict[str, Workload] = field(default_factory=dict)
     plans: tuple[GroupPlan, ...] = ()
     groups: dict[str, GroupPlan] = field(default_factory=dict)
+    # Its holders by the cells that they use, gathered when first asked for; kept up to date from then on.
+    users: dict[int, dict[str, Workload]] | None = None
     # What its holders use, by cell and priority.
     held: dict[int, dict[int, int]] = field(default_factory=dict)
     root: tuple[str, str] = ("queue", "")
@@ -52,6 +54,15 @@ class Queue:
     version: int = 0
     in_cycle: bool = False
     never_preempts: bool = True
+
+    def users_of(self, cell: int) -> list[Workload]:
+        """The holders that were assigned this cell."""
+        if self.users is None:
+            self.users = {}
+            for holder in self.holders.values():
+                for used in holder.cells:
+                    self.users.setdefault(used, {})[holder.spec.key] = holder
+        return list(self.users.get(cell, {}).values())
 
     @property
     def active(self) -> bool:
@@ -136,6 +147,13 @@ class Forest:
         queue.version += 1
         self.version += 1
         tree = self.held_in(queue.root)
+        if queue.users is not None:
+            for cell in workload.cells:
+                users = queue.users.setdefault(cell, {})
+                if sign > 0:
+                    users[workload.spec.key] = workload
+                else:
+                    users.pop(workload.spec.key, None)
         for cell, amount in workload.usage:
             self._count(queue.held, cell, workload.spec.priority, sign * amount)
             self._count(tree, cell, workload.spec.priority, sign * amount)
@@ -212,6 +230,7 @@ class Forest:
                 node=queue.node.copy(),
                 line=queue.line.copy(workloads),
                 holders={key: workloads[key] for key in queue.holders},
+                users=None,
                 held={cell: dict(amounts) for cell, amounts in queue.held.items()},
             )
             twin.trees.setdefault(copy.root, []).append(copy)

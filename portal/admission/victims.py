@@ -5,14 +5,12 @@ Three kinds of candidates, in this order: those over whom the preemptor's queue 
 greedily until the preemptor fits, then given back where not needed; the choice is Kueue's, not a minimal one.
 """
 
-from dataclasses import dataclass
 from enum import IntEnum
 
 from portal.admission.candidates import (
     Request,
     Target,
     add_usage,
-    eviction_order,
     fits,
     give_back,
     holders_of,
@@ -42,11 +40,8 @@ _REASON = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    workload: Workload
-    variant: _Variant
-    common: QuotaNode | None
+# A workload, how it may be evicted, and the lowest cohort above it and the preemptor (None in the own queue).
+_Candidate = tuple[Workload, _Variant, QuotaNode | None]
 
 
 def classic_targets(forest: Forest, request: Request) -> list[Target]:
@@ -57,8 +52,9 @@ def classic_targets(forest: Forest, request: Request) -> list[Target]:
         for candidate in search.candidates:
             if not search.valid(candidate, borrowing=borrowing):
                 continue
-            remove_usage(forest, candidate.workload)
-            targets.append(Target(candidate.workload, _REASON[candidate.variant]))
+            workload, variant, _ = candidate
+            remove_usage(forest, workload)
+            targets.append(Target(workload, _REASON[variant]))
             if fits(request, borrowing=borrowing):
                 targets = give_back(forest, request, targets, borrowing=borrowing)
                 _restore(forest, targets)
@@ -80,7 +76,7 @@ class _ClassicSearch:
         own: list[_Candidate] = []
         if self.preemption.within_queue is not PreemptionPolicy.NEVER:
             own = [
-                _Candidate(holder, _Variant.WITHIN_QUEUE, None)
+                (holder, _Variant.WITHIN_QUEUE, None)
                 for holder in holders_of(request.queue, request, self.preemption.within_queue)
             ]
         hierarchical, by_priority = self._in_cohort()
@@ -128,9 +124,11 @@ class _ClassicSearch:
             queue = self.forest.queues.get(child.name) if child.is_queue else None
             if queue is None or queue is self.request.queue or not queue.active:
                 continue
-            for holder in holders_of(queue, self.request, self.preemption.reclaim_within_cohort):
-                variant = _Variant.HIERARCHICAL if advantage else self._by_priority(holder)
-                into.append(_Candidate(holder, variant, common))
+            holders = holders_of(queue, self.request, self.preemption.reclaim_within_cohort)
+            if advantage:
+                into += [(holder, _Variant.HIERARCHICAL, common) for holder in holders]
+            else:
+                into += [(holder, self._by_priority(holder), common) for holder in holders]
 
     def _by_priority(self, holder: Workload) -> _Variant:
         if not self.preemption.borrow_within_cohort:
@@ -140,25 +138,33 @@ class _ClassicSearch:
         above = priority >= self.request.workload.spec.priority or (threshold is not None and priority > threshold)
         return _Variant.WITHOUT_BORROWING if above else _Variant.WHILE_BORROWING
 
-    def _in_order(self, *kinds: list[_Candidate]) -> list[_Candidate]:
-        name = self.request.queue.spec.name
-        ordered = [sorted(kind, key=lambda c: eviction_order(c.workload, name)) for kind in kinds]
-        leaving = [c for kind in ordered for c in kind if c.workload.phase is Phase.EVICTED]
-        return leaving + [c for kind in ordered for c in kind if c.workload.phase is not Phase.EVICTED]
+    @staticmethod
+    def _in_order(*kinds: list[_Candidate]) -> list[_Candidate]:
+        """Those already evicted first, then kind by kind in the order among victims."""
+        ordered = [candidate for kind in kinds for candidate in sorted(kind, key=_rank)]
+        leaving = [candidate for candidate in ordered if candidate[0].phase is Phase.EVICTED]
+        if not leaving:
+            return ordered
+        return leaving + [candidate for candidate in ordered if candidate[0].phase is not Phase.EVICTED]
 
     def valid(self, candidate: _Candidate, *, borrowing: bool) -> bool:
         """Whether the candidate still counts, after the evictions so far."""
-        if candidate.variant is _Variant.WITHIN_QUEUE:
+        workload, variant, common = candidate
+        if variant is _Variant.WITHIN_QUEUE:
             return True
-        if borrowing and candidate.variant is _Variant.WITHOUT_BORROWING:
+        if borrowing and variant is _Variant.WITHOUT_BORROWING:
             return False
         contested = self.request.contested
-        node = self.forest.queues[candidate.workload.spec.queue].node
+        node = self.forest.queues[workload.spec.queue].node
         if within_nominal(node, contested):
             return False
         for ancestor in node.path():
-            if ancestor is candidate.common:
+            if ancestor is common:
                 return True
             if within_nominal(ancestor, contested):
                 return False
         return True
+
+
+def _rank(candidate: _Candidate) -> tuple[int, int, str]:
+    return candidate[0].rank

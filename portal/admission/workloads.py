@@ -80,6 +80,7 @@ class Workload:
         "needs",
         "order",
         "phase",
+        "rank",
         "reason",
         "rejection",
         "reserved_at",
@@ -106,6 +107,8 @@ class Workload:
         self.usage: tuple[tuple[int, int], ...] = ()
         self.cells: frozenset[int] = frozenset()
         self.reserved_at = 0.0
+        # The order among victims: lower priority first, then the latest reserved (in whole seconds), then the key.
+        self.rank = (spec.priority, 0, spec.key)
         # Its last eviction has not been followed by an admission.
         self.eviction_stands = False
         self.message = ""
