@@ -9,6 +9,7 @@ from typing import Any
 from jobs.manifests.plan import JsonObject, RunPlan
 
 MAIN = "main"
+SERVICE_ACCOUNT = "workload"  # of every team's namespace: without any right
 SHARED_MEMORY = "/dev/shm"  # noqa: S108  a mount inside the container
 DEVICES = ("NVIDIA_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
 NO_GPU = {"NVIDIA_VISIBLE_DEVICES": "void"}
@@ -38,6 +39,7 @@ def template(plan: RunPlan, main: Main, **pod: Any) -> JsonObject:
     """The pod template: `pod` adds fields of the pod's spec (restartPolicy, subdomain, ...)."""
     volumes, mounts = _scratch(plan, main)
     spec: JsonObject = {
+        "serviceAccountName": SERVICE_ACCOUNT,
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
         "securityContext": {

@@ -1,4 +1,4 @@
-"""The cluster's door fails at every step, before or after the write: nothing is doubled, nothing is lost, all is told."""
+"""The door fails at every step, before or after the write: nothing is doubled, nothing is lost, all is told."""
 
 from __future__ import annotations
 
