@@ -16,6 +16,10 @@ Faults, each for requests whose "METHOD path?query" matches, `times` often (None
 | `reset_after` | a reset connection; the request was answered upstream |
 | `truncate` | the first `bytes` of the answer's body, then a reset |
 | `mute` | the answer's head and the first `bytes` of its body, then silence for `seconds` |
+| `hold` | the request waits for `release()` and then goes on, whatever became of its sender meanwhile |
+| `hold_after` | the request is answered upstream; the answer waits for `release()` |
+| `double` | each piece of a chunked answer twice: every event of a watch |
+| `swap` | pieces of a chunked answer in pairs, the later first, where they come within `seconds` |
 """
 
 from __future__ import annotations
@@ -54,6 +58,15 @@ class Fault:
     retry_after: int | None = None
     seconds: float = 1.0
     bytes: int = 0
+    released: bool = False
+
+    def release(self) -> None:
+        """Lets go of what is held, and holds nothing any more."""
+        self.times, self.released = 0, True
+
+    async def until_released(self) -> None:
+        while not self.released:  # noqa: ASYNC110  it is set by another thread
+            await asyncio.sleep(0.005)
 
     def takes(self, request: str) -> bool:
         return self.times != 0 and re.search(self.match, request) is not None
@@ -170,6 +183,8 @@ class FaultProxy:
         """What happens before the request is passed on; True where it never is."""
         if fault.do in ("delay", "hang"):
             await asyncio.sleep(fault.seconds)
+        elif fault.do == "hold":
+            await fault.until_released()
         elif fault.do == "reset_before":
             writer.transport.abort()
         elif fault.do == "status":
@@ -187,6 +202,13 @@ class FaultProxy:
             if fault is not None and fault.do == "reset_after":
                 await upstream.read(1)
                 writer.transport.abort()
+                return
+            if fault is not None and fault.do == "hold_after":
+                head = await upstream.read(1)
+                await fault.until_released()
+                writer.write(head)
+            if fault is not None and fault.do in ("double", "swap"):
+                await _rearranged(upstream, writer, fault)
                 return
             limit = fault.bytes if fault is not None and fault.do in ("truncate", "mute") else None
             cut = await _copy(upstream, writer, limit)
@@ -229,3 +251,30 @@ async def _copy(upstream: asyncio.StreamReader, writer: asyncio.StreamWriter, li
         writer.write(data)
         await writer.drain()
     return False
+
+
+async def _rearranged(upstream: asyncio.StreamReader, writer: asyncio.StreamWriter, fault: Fault) -> None:
+    """Copies an answer piece by piece; one that is not chunked as it is."""
+    head = await upstream.readuntil(b"\r\n\r\n")
+    writer.write(re.sub(rb"(?i)\r\nconnection:[^\r]*", b"", head)[:-2] + b"Connection: close\r\n\r\n")
+    if b"chunked" not in head.lower():
+        writer.write(await upstream.read())
+        return
+    coming = asyncio.ensure_future(_chunk(upstream))
+    while piece := await coming:
+        coming = asyncio.ensure_future(_chunk(upstream))
+        if fault.do == "double":
+            piece += piece
+        elif (await asyncio.wait([coming], timeout=fault.seconds))[0] and (later := coming.result()):
+            piece = later + piece
+            coming = asyncio.ensure_future(_chunk(upstream))
+        writer.write(piece)
+        await writer.drain()
+    writer.write(b"0\r\n\r\n")
+
+
+async def _chunk(upstream: asyncio.StreamReader) -> bytes:
+    """One piece with its frame; empty at the end."""
+    size = await upstream.readuntil(b"\r\n")
+    body = await upstream.readexactly(int(size, 16) + 2)
+    return size + body if int(size, 16) else b""

@@ -12,6 +12,7 @@ from urllib3.exceptions import HTTPError, ProtocolError, ReadTimeoutError
 
 from portal.kernel import clock
 from tests.faultproxy.proxy import Fault, FaultProxy
+from tests.tooling.processes import wait_until
 
 
 class Upstream(BaseHTTPRequestHandler):
@@ -19,7 +20,18 @@ class Upstream(BaseHTTPRequestHandler):
     written: list[str]
 
     def do_GET(self) -> None:
-        self._answer()
+        if self.path == "/pieces":
+            self._answer_in_pieces()
+        else:
+            self._answer()
+
+    def _answer_in_pieces(self) -> None:
+        self.send_response(200)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for piece in (b"one ", b"two ", b"three "):
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+        self.wfile.write(b"0\r\n\r\n")
 
     def do_POST(self) -> None:
         self.written.append(self.rfile.read(int(self.headers["Content-Length"])).decode())
@@ -136,3 +148,31 @@ def test_cut_resets_what_is_open(proxy: FaultProxy) -> None:
 
     with pytest.raises(ProtocolError):
         ask(proxy)
+
+
+def test_a_held_request_goes_on_when_it_is_released_though_its_sender_has_gone(proxy: FaultProxy) -> None:
+    fault = proxy.add(Fault("hold"))
+    with urllib3.PoolManager(retries=False, timeout=0.2) as pool, pytest.raises(HTTPError):
+        pool.request("POST", f"{proxy.address}/a", body=b"late")
+    assert proxy.written == []  # type: ignore[attr-defined]
+    fault.release()
+    wait_until(lambda: proxy.written == ["late"], "the request arrives")  # type: ignore[attr-defined]
+
+
+def test_a_held_answer_was_given_upstream(proxy: FaultProxy) -> None:
+    fault = proxy.add(Fault("hold_after"))
+    with urllib3.PoolManager(retries=False, timeout=0.2) as pool, pytest.raises(HTTPError):
+        pool.request("POST", f"{proxy.address}/a", body=b"there")
+    assert proxy.written == ["there"]  # type: ignore[attr-defined]
+    fault.release()
+    assert ask(proxy).status == 200
+
+
+def test_pieces_come_twice(proxy: FaultProxy) -> None:
+    proxy.add(Fault("double"))
+    assert ask(proxy, path="/pieces").data == b"one one two two three three "
+
+
+def test_pieces_come_in_another_order(proxy: FaultProxy) -> None:
+    proxy.add(Fault("swap"))
+    assert ask(proxy, path="/pieces").data == b"two one three "

@@ -1,7 +1,7 @@
 """The one oracle of all fault tests: rows and cluster say the same, nothing is doubled, lost or stuck.
 
-Everything is compared: what other tests left behind as well. A disagreement is a line of text; while the portal is still
-at work there may be some, so they are given time to go away.
+Everything is compared: what other tests left behind as well. A disagreement is a line of text; while the portal is at
+work there may be some, so they are given time to go away.
 """
 
 from __future__ import annotations
@@ -234,7 +234,9 @@ def mirror(gateway: KubeGateway) -> Iterator[str]:
             place = one["metadata"].get("namespace") or "", one["metadata"]["name"]
             listed[place] = (uid(one), content.content_hash(one) if ours else "")
         if listed != rows[kind]:
-            differ = {place for place in listed.keys() | rows[kind].keys() if listed.get(place) != rows[kind].get(place)}
+            differ = {
+                place for place in listed.keys() | rows[kind].keys() if listed.get(place) != rows[kind].get(place)
+            }
             yield f"the mirror of {kind} differs at {sorted(differ)} at {clock.now():%T}"
 
 

@@ -9,7 +9,7 @@ import pytest
 from pytest_django import DjangoDbBlocker
 
 from tests.faults.agreement import agreement
-from tests.faults.client import Client, Submitted
+from tests.faults.client import Client
 from tests.faults.stage import Stage, looking_into, real_processes
 
 _numbers = count(1)

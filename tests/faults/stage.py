@@ -1,7 +1,7 @@
 """Every process of Turno, for real: on loopback ports of its own, with the fault proxy before the cluster.
 
-One stage serves the whole folder. A test breaks something, mends it, and asks `agreement` in the end; names of workloads
-are new in every test, so that what one test leaves behind is one more thing that must stay true in the next.
+One stage serves the whole folder. A test breaks something and mends it; `agreement` is asked in the end. Names of
+workloads are new in every test: what one test leaves behind is one more thing that must stay true in the next.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -132,6 +133,18 @@ class Stage:
             self.kill(name)
 
 
+# SQLite has no sleep: a long count takes its place.
+SLOW_SQLITE = """
+CREATE VIEW slow_view AS WITH RECURSIVE counting(x) AS
+    (SELECT 1 UNION ALL SELECT x + 1 FROM counting WHERE x < 100000000) SELECT max(x) AS most FROM counting;
+CREATE TRIGGER slow AFTER INSERT ON kernel_feedentry WHEN NEW.source = 'turno' AND NEW.by_type = ''
+    BEGIN UPDATE kernel_feedentry SET run = run WHERE id = NEW.id AND (SELECT most FROM slow_view) = 0; END;
+"""
+SLOW_POSTGRESQL = """
+CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN IF NEW.source = 'turno' AND NEW.by_type = '' THEN PERFORM pg_sleep(20); END IF; RETURN NEW; END $$;
+CREATE TRIGGER slow BEFORE INSERT ON kernel_feedentry FOR EACH ROW EXECUTE FUNCTION slow();
+"""
 SAYS = {"worker": " ready.", "beat": "maxinterval", "watch": "watching cluster"}
 
 
@@ -223,6 +236,40 @@ def looking_into(stage: Stage) -> Iterator[None]:
         connections["default"] = before
 
 
-def eventually(condition: Callable[[], object], what: str, within: float = 20.0) -> None:
-    """Waits for the condition; says what did not happen otherwise."""
-    wait_until(condition, what, within)
+@contextmanager
+def locked(stage: Stage) -> Iterator[None]:
+    """Nobody can write into the database: whoever tries waits."""
+    url = stage.settings["TURNO_DATABASE_URL"]
+    if url.startswith("sqlite"):
+        file = sqlite3.connect(stage.places.database, timeout=10, isolation_level=None)
+        file.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        finally:
+            file.execute("ROLLBACK")
+            file.close()
+        return
+    with psycopg.connect(url) as server:
+        server.execute("LOCK TABLE kernel_work, kernel_feedscope, cluster_mirrorobject IN EXCLUSIVE MODE")
+        yield
+        server.rollback()
+
+
+@contextmanager
+def slow_history(stage: Stage) -> Iterator[None]:
+    """Whoever writes a line of history stands still inside of the transaction, near its end, for some seconds."""
+    url = stage.settings["TURNO_DATABASE_URL"]
+    if url.startswith("sqlite"):
+        with closing(sqlite3.connect(stage.places.database, timeout=10, isolation_level=None)) as file:
+            file.executescript(SLOW_SQLITE)
+            try:
+                yield
+            finally:
+                file.executescript("DROP TRIGGER slow; DROP VIEW slow_view")
+        return
+    with psycopg.connect(url, autocommit=True) as server:
+        server.execute(SLOW_POSTGRESQL)
+        try:
+            yield
+        finally:
+            server.execute("DROP TRIGGER slow ON kernel_feedentry; DROP FUNCTION slow()")
