@@ -199,7 +199,7 @@ class UnknownObject(models.Model):
 
 
 class ConnectTicket(models.Model):
-    """A single-use ticket (30 s), then the session it was traded for. Only digests are kept."""
+    """A single-use ticket (30 s), then the session it was traded for. Of both only digests are kept."""
 
     id = models.UUIDField(primary_key=True, default=ids.uuid7, editable=False)
     workload = models.ForeignKey(Workload, on_delete=models.CASCADE, related_name="+")
@@ -209,4 +209,4 @@ class ConnectTicket(models.Model):
     used_at = models.DateTimeField(null=True)
     cookie_digest = models.CharField(max_length=64, default="", blank=True, db_index=True)
     session_until = models.DateTimeField(null=True)
-    portal_session = models.CharField(max_length=64, default="", blank=True)  # digest; ends with the portal's session
+    portal_session = models.CharField(max_length=64, default="", blank=True)  # its key: what it opened ends with it

@@ -36,5 +36,6 @@ def enforce_deadlines() -> int:
 
 @shared_task(name="jobs.find_orphans")
 def find_orphans() -> int:
-    """Every 10 s: objects of ours that no open run explains."""
+    """Every 10 s: objects of ours that no open run explains; and tickets that are long over."""
+    services.forget_old_tickets()
     return orphans.find()

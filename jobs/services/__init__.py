@@ -1,7 +1,7 @@
 """Commands on workloads: actor first, one transaction with its audit row. The cluster's part is the reconciler's."""
 
 from jobs.services.changing import change, rotate_key
-from jobs.services.connect import connect_allowed, connect_ticket, end_sessions, trade_ticket
+from jobs.services.connect import connect_allowed, connect_ticket, forget_old_tickets, trade_ticket
 from jobs.services.ending import delete, over_deadline, stop, stop_by_deadline
 from jobs.services.planning import DryRun, plan, preview
 from jobs.services.starting import start, submit
@@ -12,7 +12,7 @@ __all__ = [
     "connect_allowed",
     "connect_ticket",
     "delete",
-    "end_sessions",
+    "forget_old_tickets",
     "over_deadline",
     "plan",
     "preview",

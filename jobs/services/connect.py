@@ -9,6 +9,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from django.conf import settings
+from django.contrib.sessions.models import Session
 from django.utils.translation import gettext_lazy as _
 
 from jobs import selectors
@@ -53,7 +54,7 @@ def connect_ticket(actor: Actor, *, workload_id: UUID, session: str) -> str:
             user_id=actor.id,
             ticket_digest=_digest(ticket),
             ticket_until=clock.now() + TICKET_LIVES,
-            portal_session=_digest(session),
+            portal_session=session,
         )
         record(actor, row, "connect")
     return f"{row.cluster.notebook_scheme}://{selectors.notebook_host(row)}/?{TICKET_PARAMETER}={ticket}"
@@ -88,16 +89,7 @@ def connect_allowed(cookie: str, *, host: str) -> Pass | None:
     return Pass(row.pk, f"token {token}")
 
 
-def end_sessions(*, session: str) -> int:
-    """The portal's session ended (logout): so do the notebooks it opened. Returns how many."""
-    now = clock.now()
-    opened = ConnectTicket.objects.filter(portal_session=_digest(session))
-    return opened.filter(session_until__gt=now).update(session_until=now) + opened.filter(
-        used_at=None, ticket_until__gt=now
-    ).update(ticket_until=now)
-
-
-def forget_old() -> int:
+def forget_old_tickets() -> int:
     """Removes tickets and sessions that ended more than a day ago."""
     before = clock.now() - timedelta(days=1)
     old = ConnectTicket.objects.filter(ticket_until__lt=before).exclude(session_until__gt=before)
@@ -105,9 +97,12 @@ def forget_old() -> int:
 
 
 def _may_still(found: ConnectTicket) -> bool:
+    """The person is still somebody, is still logged in where they came from, and it is still theirs and running."""
     row = found.workload
     person = authentication.person_by_id(found.user_id)
-    return person is not None and row.state == State.RUNNING and selectors.may(person, row).connect
+    if person is None or row.state != State.RUNNING or not selectors.may(person, row).connect:
+        return False
+    return Session.objects.filter(session_key=found.portal_session, expire_date__gt=clock.now()).exists()
 
 
 def _at_host(row: Workload, host: str) -> bool:
