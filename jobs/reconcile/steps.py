@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from jobs import transitions
 from jobs.decide import FAILED, Record, Verdict, stamp, standing
 from jobs.models import RunObject
-from jobs.reconcile import recording, removing, rendering, writing
+from jobs.reconcile import allocations, recording, removing, rendering, writing
 from jobs.reconcile.loading import Situation
 from jobs.states import FINAL_STATES, Reason, State, gettext_noop
 from portal.cluster.port import ClusterGateway, ObjectRef
@@ -201,7 +201,10 @@ def _noticed(at: Situation, claim: str) -> str:
 
 
 def deleted(at: Situation, gateway: ClusterGateway, lease: Lease, now: datetime) -> float | None:
-    """Hidden; a kept home goes when its seven days are over."""
+    """Hidden. What the mirror still held when it closed is completed; a kept home goes when its seven days are over."""
+    with transaction():
+        lease.fence()
+        allocations.sync(at, now)
     until = at.workload.data_kept_until
     if until is None:
         return None
