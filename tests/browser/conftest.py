@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 READY_WITHIN = 90.0
 # Chromium's word for a form that was refused, and htmx's for a poll that the next page cut off.
-EXPECTED = ("status of 422", "htmx:afterRequest", "htmx:sendError")
+EXPECTED = ("status of 422", "htmx:afterRequest", "htmx:sendError", "htmx:sendAbort")
 # The suite that needs nothing but Python has no browser: there is nothing here for it to collect.
 collect_ignore_glob = [] if importlib.util.find_spec("playwright") else ["test_*.py"]
 

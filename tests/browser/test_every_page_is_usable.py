@@ -87,7 +87,7 @@ def test_a_refused_form_brings_its_first_error_into_view(visit: Visit) -> None:
     page = visit("ana", "/new/training/", width=360, language="es")
     page.fill("#id_memory", "8GB")
     page.fill("#id_name", "corto")
-    page.locator("button[type=submit]").click()
+    page.locator(".form-foot button").click()
     page.locator("#error-memory svg").wait_for()
     assert page.evaluate("document.activeElement.id") == "id_memory"
     assert page.locator("#error-memory").evaluate("e => e.getBoundingClientRect().top < innerHeight")
