@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from portal.admission.quantities import pod_requests, render
 from portal.cluster import names
 from portal.cluster.port import JsonObject
 
@@ -67,7 +68,8 @@ _FOREIGN_ANNOTATIONS = (
     "volume.beta.kubernetes.io/",
     "volume.kubernetes.io/",
 )
-# Paths below spec that somebody else owns after creation: Kueue, the scheduler's volume binding.
+# Paths below spec that somebody else owns after creation: Kueue, the binding of volumes (a claim that came before there
+# was a default class gets it later).
 _FOREIGN_SPEC: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "Job": (
         ("suspend",),
@@ -77,7 +79,7 @@ _FOREIGN_SPEC: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("template", "spec", "tolerations"),
         ("template", "spec", "schedulingGates"),
     ),
-    "PersistentVolumeClaim": (("volumeName",),),
+    "PersistentVolumeClaim": (("volumeName",), ("storageClassName",), ("volumeMode",)),
 }
 
 
@@ -200,8 +202,16 @@ def _node(obj: JsonObject) -> JsonObject:
 def _kueue_workload(obj: JsonObject) -> JsonObject:
     spec = obj.get("spec") or {}
     kept = _pick(spec, ("queueName", "priority", "priorityClassRef", "active", "maximumExecutionTimeSeconds"))
-    kept["podSets"] = [_pick(each, ("name", "count", "minCount")) for each in spec.get("podSets") or []]
+    kept["podSets"] = [_podset(each) for each in spec.get("podSets") or []]
     return {"spec": kept, "status": obj.get("status") or {}}
+
+
+def _podset(obj: JsonObject) -> JsonObject:
+    """A pod set as `portal.admission.translation` reads it, without its template."""
+    pod = (obj.get("template") or {}).get("spec") or {}
+    requests = {name: render(name, amount) for name, amount in pod_requests(pod).items()}
+    kept = {**_pick(obj, ("name", "count", "minCount")), "requests": requests}
+    return {**kept, **_pick(pod, ("nodeSelector", "tolerations"))}
 
 
 _KEEP: Mapping[str, Callable[[JsonObject], JsonObject]] = {
