@@ -16,6 +16,7 @@ from portal.cluster import selectors as mirror
 from portal.cluster.models import Cluster, MirrorStream
 from portal.kernel import clock
 from portal.kernel.actors import Actor
+from portal.kernel.lookups import is_askable
 from quotas import arithmetic, manifests, observe
 from quotas.arithmetic import Share
 from quotas.models import Allocation, Cohort, Flavor, FlavorPrice, Image, Mode, PriorityClass, Queue, Quota
@@ -59,7 +60,7 @@ def cluster(name: str) -> Cluster | None:
 
 def flavor_view(actor: Actor, name: str) -> FlavorView:
     """One of `flavors`; NotFound otherwise."""
-    row = _visible_flavors(actor).filter(name=name).first()
+    row = _visible_flavors(actor).filter(name=name).first() if is_askable(name) else None
     if row is None:
         raise not_found()
     return _view(row, _Seen.of(row.cluster_id))
@@ -67,7 +68,7 @@ def flavor_view(actor: Actor, name: str) -> FlavorView:
 
 def flavor(name: str) -> Flavor | None:
     """The flavor that a request names, with its cluster; None when there is none to choose."""
-    return live_flavors().filter(name=name).first()
+    return live_flavors().filter(name=name).first() if is_askable(name) else None
 
 
 def live_flavors() -> QuerySet[Flavor]:
@@ -94,7 +95,7 @@ def images(kind: str | None = None) -> list[Image]:
 
 def image(name: str) -> Image:
     """NotFound for a name that is not in the catalogue."""
-    row = Image.objects.filter(name=name, active=True).first()
+    row = Image.objects.filter(name=name, active=True).first() if is_askable(name) else None
     if row is None:
         raise not_found()
     return row

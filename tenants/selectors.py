@@ -10,6 +10,7 @@ from django.db.models import Q, QuerySet
 from portal.audit import selectors as audit_log
 from portal.audit.models import AuditEvent
 from portal.kernel.actors import Actor, Machine, Person
+from portal.kernel.lookups import is_askable
 from tenants.models import Membership, Policy, Tenant, TenantSpace, Token, User
 from tenants.policies import is_administrator, not_found, require, require_administrator, role_of
 from tenants.roles import GRANTS, Permission, Role
@@ -23,7 +24,7 @@ def tenants(actor: Actor) -> QuerySet[Tenant]:
 
 def tenant(actor: Actor, slug: str) -> Tenant:
     """NotFound for those who neither belong to it nor administer the platform."""
-    row = Tenant.objects.filter(slug=slug).first()
+    row = by_slug(slug)
     if row is None or not (is_administrator(actor) or role_of(actor, row.pk) is not None):
         raise not_found()
     return row
@@ -72,7 +73,8 @@ def members(actor: Actor, slug: str) -> QuerySet[Membership]:
 
 def member(actor: Actor, slug: str, username: str) -> Membership:
     """NotFound for a person who is not in the team."""
-    row = members(actor, slug).filter(user__username=username).first()
+    rows = members(actor, slug)
+    row = rows.filter(user__username=username).first() if is_askable(username) else None
     if row is None:
         raise not_found()
     return row
@@ -146,7 +148,7 @@ def by_id(tenant_id: UUID) -> Tenant:
 
 def by_slug(slug: str) -> Tenant | None:
     """The team of this slug, whoever asks."""
-    return Tenant.objects.filter(slug=slug).first()
+    return Tenant.objects.filter(slug=slug).first() if is_askable(slug) else None
 
 
 def policy_of(tenant_id: UUID) -> Policy:

@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 from portal.kernel import clock
 from portal.kernel.actors import Actor, Person
 from portal.kernel.errors import Denied, Invalid, TooMany
+from portal.kernel.lookups import is_askable
 from portal.kernel.models import RateBucket
 from portal.kernel.transaction import transaction
 from tenants.errors import NameTaken
@@ -59,7 +60,7 @@ def change_user(actor: Actor, *, username: str, active: bool | None = None, pass
     """
     require_scope(actor, "write")
     require_administrator(actor)
-    row = User.objects.filter(username=username).first()
+    row = User.objects.filter(username=username).first() if is_askable(username) else None
     if row is None:
         raise not_found()
     if active is False and row.pk == actor.id:
@@ -113,7 +114,7 @@ def count_sign_in(*, username: str, address: str) -> None:
     if not settings.RATE_LIMITS:
         return
     _count(f"login:address:{address[:64]}", TRIES_PER_ADDRESS)
-    _count(f"login:name:{username[:80].casefold()}"[:128], TRIES_PER_NAME)
+    _count(f"login:name:{username[:80].casefold()}"[:128].replace("\0", "?"), TRIES_PER_NAME)
 
 
 def _count(key: str, limit: int) -> None:

@@ -8,6 +8,7 @@ from django.utils.translation import gettext_noop
 
 from portal.kernel.actors import Actor, Person
 from portal.kernel.errors import Conflict
+from portal.kernel.lookups import is_askable
 from portal.kernel.transaction import transaction
 from tenants import selectors
 from tenants.errors import LastManager, NameTaken
@@ -21,7 +22,7 @@ from tenants.services.fields import Faults, role_message
 def add_member(actor: Actor, *, slug: str, username: str, role: str) -> Membership:
     """Takes a person into the team. Raises Invalid (`username`, `role`) or NameTaken where they are in it already."""
     team = _managed(actor, slug)
-    user = User.objects.filter(username=username, is_active=True).first()
+    user = User.objects.filter(username=username, is_active=True).first() if is_askable(username) else None
     faults = Faults()
     faults.unless(user is not None, "username", _("Nobody has this username."))
     faults.unless(_is_role(role), "role", role_message())

@@ -208,3 +208,12 @@ def test_figures_cost_the_same_with_many_teams_and_workloads(
     with django_assert_max_num_queries(7):
         assert len(selectors.flavors(owner)) == 4
     assert Quota.objects.count() == 18
+
+
+@pytest.mark.parametrize("name", ["", "H100", "h100\0", "h" * 5000])
+def test_what_cannot_be_a_name_is_not_found(room: Lab, owner: Person, name: str) -> None:
+    with pytest.raises(NotFound):
+        selectors.flavor_view(owner, name)
+    with pytest.raises(NotFound):
+        selectors.image(name)
+    assert selectors.flavor(name) is None

@@ -158,3 +158,10 @@ def test_a_person_without_a_team_sees_nothing(team: Tenant, manager: Person) -> 
     assert list(selectors.audit(nobody)) == []
     with pytest.raises(NotFound):
         selectors.tenant(nobody, "data")
+
+
+@pytest.mark.parametrize("slug", ["", "DATA", "data\0", "da" + "t" * 5000, "datá"])
+def test_what_cannot_be_a_slug_is_not_found(administrator: Person, team: Tenant, slug: str) -> None:
+    with pytest.raises(NotFound):
+        selectors.tenant(administrator, slug)
+    assert selectors.by_slug(slug) is None
