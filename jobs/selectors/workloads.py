@@ -14,6 +14,7 @@ from jobs.states import LIVE_STATES, State
 from portal.cluster.models import MirrorStream
 from portal.kernel import feed
 from portal.kernel.actors import Actor, Person
+from portal.kernel.lookups import is_askable
 from portal.kernel.models import FeedEntry
 from tenants import selectors as tenants
 from tenants.policies import not_found, role_of
@@ -78,6 +79,8 @@ def workloads(  # noqa: PLR0913  the API's filters, all by name
         "flavor__name": flavor,
         "owner_label": owner,
     }
+    if not all(is_askable(value) for value in (*equal.values(), q) if value is not None):
+        return rows.none()
     rows = rows.filter(**{column: value for column, value in equal.items() if value is not None})
     if q:
         rows = rows.filter(Q(name__icontains=q) | Q(description__icontains=q))
