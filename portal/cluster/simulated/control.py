@@ -39,10 +39,11 @@ from typing import Any
 import orjson
 
 from portal.admission import Evict, PreemptionReason
+from portal.admission import translation as specs
 from portal.cluster.simulated.controllers.behaviour import NOW, Ending, is_exit, readable
 from portal.cluster.simulated.controllers.containers import names, restarts
 from portal.cluster.simulated.controllers.hardware import gpu_node, node
-from portal.cluster.simulated.controllers.kueue import ledger, specs
+from portal.cluster.simulated.controllers.kueue import ledger
 from portal.cluster.simulated.controllers.manager import Manager
 from portal.cluster.simulated.controllers.nodestate import STOPPED, is_node_ready
 from portal.cluster.simulated.controllers.settings import Rule

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from portal.cluster.simulated.controllers.quantities import pod_requests
+from portal.admission.quantities import pod_requests
 from portal.cluster.simulated.objects import BY_KIND, Key, Obj, key_of
 from portal.cluster.simulated.store import Change, Store
 

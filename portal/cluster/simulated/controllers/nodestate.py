@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
+from portal.admission import translation
 from portal.cluster.simulated.controllers import conditions
 from portal.cluster.simulated.objects import Obj
 
@@ -33,18 +34,7 @@ def tolerates(pod: Obj, taint: dict[str, Any]) -> bool:
 
 def toleration_of(pod: Obj, taint: dict[str, Any]) -> dict[str, Any] | None:
     """The first of the pod's tolerations that matches a taint."""
-    return next((one for one in pod["spec"].get("tolerations") or [] if matches(one, taint)), None)
-
-
-def matches(toleration: dict[str, Any], taint: dict[str, Any]) -> bool:
-    """Whether a toleration matches a taint (an empty key with Exists matches all, an empty effect every effect)."""
-    if toleration.get("effect") and toleration["effect"] != taint["effect"]:
-        return False
-    if toleration.get("key") and toleration["key"] != taint["key"]:
-        return False
-    if toleration.get("operator", "Equal") == "Exists":
-        return True
-    return bool(toleration.get("key")) and toleration.get("value", "") == taint.get("value", "")
+    return next((one for one in pod["spec"].get("tolerations") or [] if translation.tolerates(one, taint)), None)
 
 
 def address_of(node_name: str) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
+from portal.admission.quantities import pod_requests
 from portal.cluster.simulated.controllers.behaviour import Behaviour, Ending, role_of
-from portal.cluster.simulated.controllers.quantities import pod_requests
 from portal.cluster.simulated.objects import Obj
 from portal.gpus import is_gpu_resource
 

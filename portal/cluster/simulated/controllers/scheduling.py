@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from datetime import datetime
 
+from portal.admission.quantities import parse, pod_requests
 from portal.cluster.simulated.controllers import containers
 from portal.cluster.simulated.controllers.conditions import FALSE, TRUE
 from portal.cluster.simulated.controllers.dependencies import unbound_claim
 from portal.cluster.simulated.controllers.nodestate import taints, tolerates
 from portal.cluster.simulated.controllers.podstate import is_ended
-from portal.cluster.simulated.controllers.quantities import parse, pod_requests
 from portal.cluster.simulated.controllers.world import World
 from portal.cluster.simulated.objects import Obj
 from portal.cluster.simulated.store import Change

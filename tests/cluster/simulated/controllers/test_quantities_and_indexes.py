@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from portal.admission.quantities import parse, pod_requests, render
 from portal.cluster.simulated.controllers.indexes import indexes_text, parse_indexes
-from portal.cluster.simulated.controllers.quantities import parse, pod_requests, render
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
+from portal.admission.quantities import parse, pod_requests
 from portal.cluster.simulated.controllers.conditions import is_true
-from portal.cluster.simulated.controllers.quantities import parse, pod_requests
 from portal.cluster.simulated.objects import Obj
 from tests.cluster.simulated.controllers.conftest import Cluster, furnish_lab, queued_job
 from tests.cluster.simulated.controllers.test_kueue_gates_pods import deployment, stateful_set

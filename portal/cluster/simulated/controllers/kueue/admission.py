@@ -6,9 +6,10 @@ from collections.abc import Callable
 from datetime import datetime
 
 from portal.admission import Admit, Decision, Evict, Pending
+from portal.admission import translation as specs
 from portal.admission.messages import QUEUE_STOPPED, preempted
 from portal.cluster.simulated.controllers.conditions import find
-from portal.cluster.simulated.controllers.kueue import ledger, specs
+from portal.cluster.simulated.controllers.kueue import ledger
 from portal.cluster.simulated.controllers.kueue.books import Books
 from portal.cluster.simulated.controllers.kueue.marks import JOB_UID
 from portal.cluster.simulated.controllers.world import World

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from portal.admission import Engine, WorkloadSpec
+from portal.admission import translation as specs
+from portal.admission.quantities import render
 from portal.cluster.simulated.controllers.conditions import is_true
-from portal.cluster.simulated.controllers.kueue import specs
-from portal.cluster.simulated.controllers.quantities import render
 from portal.cluster.simulated.controllers.world import World
 from portal.cluster.simulated.objects import Obj, parse_timestamp
 from portal.cluster.simulated.store import Change

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from portal.admission import translation as specs
 from portal.cluster.simulated.controllers.conditions import find, is_true
-from portal.cluster.simulated.controllers.kueue import ledger, specs
+from portal.cluster.simulated.controllers.kueue import ledger
 from portal.cluster.simulated.controllers.kueue.admission import AdmissionController
 from portal.cluster.simulated.controllers.kueue.create import create_workload, follow_priority_label, podset_of
 from portal.cluster.simulated.controllers.kueue.marks import (

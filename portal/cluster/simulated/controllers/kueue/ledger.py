@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 
 from portal.admission import Admit
+from portal.admission.translation import usage_text
 from portal.cluster.simulated.controllers import conditions
 from portal.cluster.simulated.controllers.conditions import FALSE, TRUE, Condition, find, is_true
-from portal.cluster.simulated.controllers.kueue.specs import usage_text
 from portal.cluster.simulated.objects import Obj, parse_timestamp
 
 _ORDER = (

@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 
 from portal.admission import StopPolicy
+from portal.admission import translation as specs
+from portal.admission.quantities import parse, render
 from portal.cluster.simulated.controllers import conditions
 from portal.cluster.simulated.controllers.conditions import FALSE, TRUE, Condition, is_true
-from portal.cluster.simulated.controllers.kueue import specs
 from portal.cluster.simulated.controllers.kueue.admission import AdmissionController
 from portal.cluster.simulated.controllers.kueue.books import ADMITTED, PENDING, RESERVING, Books, flavor_names
-from portal.cluster.simulated.controllers.quantities import parse, render
 from portal.cluster.simulated.controllers.world import World
 from portal.cluster.simulated.objects import Obj
 from portal.cluster.simulated.store import Change

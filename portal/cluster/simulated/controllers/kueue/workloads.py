@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
+from portal.admission import translation as specs
 from portal.admission.messages import DEACTIVATED
 from portal.cluster.simulated.controllers.conditions import FALSE, TRUE, find, is_true
-from portal.cluster.simulated.controllers.kueue import ledger, specs
+from portal.cluster.simulated.controllers.kueue import ledger
 from portal.cluster.simulated.controllers.kueue.admission import COMPONENT, AdmissionController
 from portal.cluster.simulated.controllers.kueue.books import Books
 from portal.cluster.simulated.controllers.world import World

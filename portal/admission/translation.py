@@ -1,4 +1,8 @@
-"""Kueue's objects in the words of the admission model."""
+"""Kueue's objects, as the API server shows them, in the words of the admission model; and whom a flavor suits.
+
+Of a Workload's pod set either the whole `template` is given, or what a mirror keeps of it: `requests` (quantities per
+pod), `nodeSelector` and `tolerations`.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +26,9 @@ from portal.admission import (
     StopPolicy,
     WorkloadSpec,
 )
-from portal.cluster.simulated.controllers.nodestate import matches
-from portal.cluster.simulated.controllers.quantities import parse, pod_requests, render
-from portal.cluster.simulated.objects import Obj
+from portal.admission.quantities import parse, pod_requests, render
+
+Obj = Mapping[str, Any]
 
 
 def cluster_queue(obj: Obj, *, stopped: bool) -> ClusterQueueSpec:
@@ -78,13 +82,31 @@ def assignment(obj: Obj) -> tuple[PodSetAssignment, ...]:
 
 def usage_text(podset: Obj, count: int) -> dict[str, str]:
     """The requests of `count` pods of a pod set, as quantities."""
-    requests = pod_requests(podset["template"]["spec"])
+    requests = requests_of(podset)
     return {resource: render(resource, requests[resource] * count) for resource in sorted(requests)}
 
 
+def requests_of(podset: Obj) -> dict[str, int]:
+    """What one pod of the set asks for, as integers (`portal.admission.quantities`)."""
+    if "template" in podset:
+        return pod_requests(podset["template"]["spec"])
+    return {name: parse(name, amount) for name, amount in (podset.get("requests") or {}).items()}
+
+
+def tolerates(toleration: Obj, taint: Obj) -> bool:
+    """Whether a toleration matches a taint (an empty key with Exists matches all, an empty effect every effect)."""
+    if toleration.get("effect") and toleration["effect"] != taint["effect"]:
+        return False
+    if toleration.get("key") and toleration["key"] != taint["key"]:
+        return False
+    if toleration.get("operator", "Equal") == "Exists":
+        return True
+    return bool(toleration.get("key")) and toleration.get("value", "") == taint.get("value", "")
+
+
 def _podset(podset: Obj, flavors_of: Mapping[str, Iterable[Obj]]) -> PodSet:
-    spec = podset["template"]["spec"]
-    requests = pod_requests(spec)
+    spec = podset["template"]["spec"] if "template" in podset else podset
+    requests = requests_of(podset)
     allowed: set[str] = set()
     excluded = False
     for group in {id(flavors): flavors for flavors in flavors_of.values()}.values():
@@ -111,7 +133,7 @@ def _suits(pod_spec: Obj, flavor: Obj, keys: set[str]) -> bool:
         return False
     tolerations = [*(pod_spec.get("tolerations") or []), *((flavor.get("spec") or {}).get("tolerations") or [])]
     return all(
-        any(matches(toleration, taint) for toleration in tolerations)
+        any(tolerates(toleration, taint) for toleration in tolerations)
         for taint in (flavor.get("spec") or {}).get("nodeTaints") or []
         if taint["effect"] in ("NoSchedule", "NoExecute")
     )
