@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from portal.kernel.actors import Person
 from portal.kernel.errors import Invalid, TooMany
+from portal.kernel.lookups import is_askable
 from tenants import services
 from tenants.web.visitor import person, way_back
 
@@ -35,7 +36,9 @@ def login(request: HttpRequest) -> HttpResponse:
         answer = render(request, "tenants/login.html", {**context, "problem": refusal.message}, status=429)
         answer["Retry-After"] = str(refusal.retry_after)
         return answer
-    user = auth.authenticate(request, username=context["username"], password=request.POST.get("password", ""))
+    user = None
+    if is_askable(context["username"]):
+        user = auth.authenticate(request, username=context["username"], password=request.POST.get("password", ""))
     if user is None:
         problem = _("The username or the password is wrong.")
         return render(request, "tenants/login.html", {**context, "problem": problem}, status=422)
