@@ -140,3 +140,14 @@ def test_a_description_cannot_break_the_page(visitor: Client, owner: Person) -> 
     page = text(visitor.get(f"/workloads/{row.pk}/"))
     assert escape(nasty) in page
     assert "<script>alert" not in page
+
+
+@pytest.mark.parametrize("where", ["/workloads/", "/"])
+def test_a_poll_with_nothing_to_say_costs_next_to_nothing(
+    visitor: Client, owner: Person, where: str, django_assert_max_num_queries
+) -> None:
+    ask(owner, "alpha")
+    poll = re.search(r'hx-get="([^"]+)"', text(visitor.get(where)))
+    assert poll
+    with django_assert_max_num_queries(6):
+        assert visitor.get(poll[1].replace("&amp;", "&")).status_code == 204
