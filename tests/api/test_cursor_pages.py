@@ -39,13 +39,13 @@ def walk(api, path: str, step: str = "next") -> list[list[str]]:
     return pages
 
 
-def test_a_walk_sees_each_row_once_in_pages_of_the_size_asked_for(rest, owner, many):
+def test_a_walk_sees_each_row_once_in_pages_of_the_size_asked_for(rest, owner, many) -> None:
     pages = walk(rest(owner), "/workloads/?page_size=10")
     assert [len(page) for page in pages] == [10, 10, 10, 5]
     assert flat(pages) == many[::-1]
 
 
-def test_the_other_order_and_the_way_back_mirror_it(rest, owner, many):
+def test_the_other_order_and_the_way_back_mirror_it(rest, owner, many) -> None:
     api = rest(owner)
     assert flat(walk(api, "/workloads/?page_size=10&order=created_at")) == many
     path = "/workloads/?page_size=10"
@@ -58,7 +58,7 @@ def test_the_other_order_and_the_way_back_mirror_it(rest, owner, many):
     assert flat(reversed(back)) == many[::-1][:30]
 
 
-def test_rows_made_or_deleted_during_a_walk_disturb_nobody_else(rest, owner, many, job):
+def test_rows_made_or_deleted_during_a_walk_disturb_nobody_else(rest, owner, many, job) -> None:
     api = rest(owner)
     first = api.get("/workloads/?page_size=10").json()
     last_seen = first["results"][-1]["id"]
@@ -68,14 +68,14 @@ def test_rows_made_or_deleted_during_a_walk_disturb_nobody_else(rest, owner, man
     assert rest_of_it == many[::-1][10:]
 
 
-def test_links_keep_the_filters(rest, owner, many):
+def test_links_keep_the_filters(rest, owner, many) -> None:
     body = rest(owner).get("/workloads/?page_size=5&kind=training&q=job").json()
     assert "kind=training" in body["next"]
     assert "q=job" in body["next"]
     assert "page_size=5" in body["next"]
 
 
-def test_a_cursor_of_another_list_reader_or_order_is_400_and_says_nothing(rest, owner, teammate, many):
+def test_a_cursor_of_another_list_reader_or_order_is_400_and_says_nothing(rest, owner, teammate, many) -> None:
     cursor = path_of(rest(owner).get("/workloads/?page_size=5&kind=training").json()["next"])
     token = cursor.partition("cursor=")[2]
     wrong = [
@@ -92,16 +92,16 @@ def test_a_cursor_of_another_list_reader_or_order_is_400_and_says_nothing(rest, 
 
 
 @pytest.mark.parametrize("size", ["0", "201", "abc", "-1", "1e2", "", "٣", "9" * 40])
-def test_page_sizes_outside_1_to_200_are_400(rest, owner, size):
+def test_page_sizes_outside_1_to_200_are_400(rest, owner, size) -> None:
     assert rest(owner).get(f"/workloads/?page_size={size}").status_code == 400
 
 
 @pytest.mark.parametrize("query", ["state=flying", "kind=spaceship", "order=name"])
-def test_filters_that_do_not_exist_are_400(rest, owner, query):
+def test_filters_that_do_not_exist_are_400(rest, owner, query) -> None:
     assert rest(owner).get(f"/workloads/?{query}").status_code == 400
 
 
-def test_events_come_in_order_and_can_be_paged(rest, owner, many):
+def test_events_come_in_order_and_can_be_paged(rest, owner, many) -> None:
     api = rest(owner)
     services.stop(owner, workload_id=Workload.objects.get(pk=many[0]).pk)
     body = api.get(f"/training-jobs/{many[0]}/events/?page_size=1").json()
@@ -110,7 +110,7 @@ def test_events_come_in_order_and_can_be_paged(rest, owner, many):
     assert later[0]["seq"] > body["results"][0]["seq"]
 
 
-def test_a_list_makes_a_constant_number_of_queries(rest, owner, many, django_assert_max_num_queries):
+def test_a_list_makes_a_constant_number_of_queries(rest, owner, many, django_assert_max_num_queries) -> None:
     api = rest(owner)
     api.get("/workloads/?page_size=1")
     with django_assert_max_num_queries(8):

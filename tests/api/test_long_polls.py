@@ -31,31 +31,31 @@ def url(row: Workload, query: str) -> str:
 
 
 @pytest.mark.parametrize("query", ["wait=61", "wait=-1", "wait=x", "wait=", "wait=1&for=lunch", "wait=1.5"])
-def test_other_values_are_400(rest, owner, row, query):
+def test_other_values_are_400(rest, owner, row, query) -> None:
     assert rest(owner).get(f"/training-jobs/{row.pk}/?{query}").status_code == 400
 
 
-def test_what_is_not_met_in_time_is_200_and_says_so(rest, owner, row):
+def test_what_is_not_met_in_time_is_200_and_says_so(rest, owner, row) -> None:
     answer = rest(owner).get(f"/training-jobs/{row.pk}/?wait=0&for=running")
     assert (answer.status_code, answer.headers["Turno-Wait"]) == (200, "timeout")
     assert answer.json()["state"] == "submitted"
 
 
-def test_what_is_met_is_answered_at_once(rest, owner, row):
+def test_what_is_met_is_answered_at_once(rest, owner, row) -> None:
     Workload.objects.filter(pk=row.pk).update(state="running", reason="ready")
     answer = rest(owner).get(f"/training-jobs/{row.pk}/?wait=60&for=running")
     assert "Turno-Wait" not in answer.headers
     assert answer.json()["state"] == "running"
 
 
-def test_what_cannot_be_met_any_more_is_answered_at_once(rest, owner, row):
+def test_what_cannot_be_met_any_more_is_answered_at_once(rest, owner, row) -> None:
     Workload.objects.filter(pk=row.pk).update(state="failed", reason="exit_code")
     answer = rest(owner).get(f"/training-jobs/{row.pk}/?wait=60&for=running")
     assert "Turno-Wait" not in answer.headers
     assert answer.json()["state"] == "failed"
 
 
-async def test_a_change_ends_the_wait(row, headers, owner):
+async def test_a_change_ends_the_wait(row, headers, owner) -> None:
     client = AsyncClient()
     asked = asyncio.create_task(client.get(url(row, "wait=30&for=finished"), headers=headers))
     await asyncio.sleep(0.4)
@@ -67,7 +67,7 @@ async def test_a_change_ends_the_wait(row, headers, owner):
     assert json.loads(answer.content)["state"] == "stopped"
 
 
-async def test_a_lost_right_ends_the_wait_as_missing(row, headers, owner, manager, room):
+async def test_a_lost_right_ends_the_wait_as_missing(row, headers, owner, manager, room) -> None:
     client = AsyncClient(raise_request_exception=False)
     asked = asyncio.create_task(client.get(url(row, "wait=30"), headers=headers))
     await asyncio.sleep(0.4)
@@ -77,7 +77,7 @@ async def test_a_lost_right_ends_the_wait_as_missing(row, headers, owner, manage
     assert answer.status_code == 404
 
 
-def test_more_than_twenty_open_ones_of_one_token_are_429(rest, owner, row, monkeypatch):
+def test_more_than_twenty_open_ones_of_one_token_are_429(rest, owner, row, monkeypatch) -> None:
     monkeypatch.setattr(waiting, "MOST_PER_TOKEN", 0)
     answer = rest(owner).get(f"/training-jobs/{row.pk}/?wait=1")
     assert (answer.status_code, answer.headers["Retry-After"]) == (429, "1")

@@ -11,7 +11,7 @@ from jobs.models import Run, Workload
 
 
 @pytest.mark.django_db
-def test_a_retry_gets_the_same_status_and_body_and_says_so(rest, owner, room, job):
+def test_a_retry_gets_the_same_status_and_body_and_says_so(rest, owner, room, job) -> None:
     api = rest(owner)
     first = api.post("/training-jobs/", job, **{"Idempotency-Key": "build-1"})
     second = api.post("/training-jobs/", job, **{"Idempotency-Key": "build-1"})
@@ -23,7 +23,7 @@ def test_a_retry_gets_the_same_status_and_body_and_says_so(rest, owner, room, jo
 
 
 @pytest.mark.django_db
-def test_another_body_under_the_key_is_422(rest, owner, room, job):
+def test_another_body_under_the_key_is_422(rest, owner, room, job) -> None:
     api = rest(owner)
     api.post("/training-jobs/", job, **{"Idempotency-Key": "build-1"})
     answer = api.post("/training-jobs/", {**job, "name": "other"}, **{"Idempotency-Key": "build-1"})
@@ -31,7 +31,7 @@ def test_another_body_under_the_key_is_422(rest, owner, room, job):
 
 
 @pytest.mark.django_db
-def test_a_refused_request_leaves_the_key_free(rest, owner, room, job):
+def test_a_refused_request_leaves_the_key_free(rest, owner, room, job) -> None:
     api = rest(owner)
     assert api.post("/training-jobs/", {**job, "gpus": 0.5}, **{"Idempotency-Key": "k"}).status_code == 422
     assert api.post("/training-jobs/", job, **{"Idempotency-Key": "k"}).status_code == 201
@@ -39,14 +39,14 @@ def test_a_refused_request_leaves_the_key_free(rest, owner, room, job):
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("key", ["", "with space", "x" * 256, "ñ"])
-def test_a_bad_key_is_400(rest, owner, room, job, key):
+def test_a_bad_key_is_400(rest, owner, room, job, key) -> None:
     answer = rest(owner).post("/training-jobs/", job, **{"Idempotency-Key": key})
     assert answer.status_code == 400
     assert not Workload.objects.exists()
 
 
 @pytest.mark.django_db
-def test_a_replayed_token_is_not_shown_again(rest, owner, frozen):
+def test_a_replayed_token_is_not_shown_again(rest, owner, frozen) -> None:
     body = {"name": "laptop", "scopes": ["read"], "expires_at": "2027-01-01T00:00:00Z"}
     api = rest(owner)
     first = api.post("/tokens/", body, **{"Idempotency-Key": "t"})
@@ -56,7 +56,7 @@ def test_a_replayed_token_is_not_shown_again(rest, owner, frozen):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_fifty_at_the_same_moment_make_one_workload(rest, owner, room, job):
+def test_fifty_at_the_same_moment_make_one_workload(rest, owner, room, job) -> None:
     api = rest(owner)
     barrier, answers = threading.Barrier(50), []
 

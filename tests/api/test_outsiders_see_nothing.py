@@ -75,7 +75,7 @@ def ask(client: Client, method: str, path: str) -> Any:
 
 
 @pytest.mark.parametrize(("pattern", "converters"), WITH_OBJECT, ids=[p for p, _ in WITH_OBJECT])
-def test_a_foreign_object_answers_as_a_missing_one(theirs, outsider, administrator, pattern, converters):
+def test_a_foreign_object_answers_as_a_missing_one(theirs, outsider, administrator, pattern, converters) -> None:
     theirs_path, missing_path = (filled(pattern, converters, values) for values in (existing(theirs), missing()))
     for actor in (outsider, administrator, people.person(people.user("stranger"))):
         administers = actor.is_admin and ("/tenants/" in pattern or "/teams/" in pattern)
@@ -92,7 +92,7 @@ def test_a_foreign_object_answers_as_a_missing_one(theirs, outsider, administrat
             assert seen.status_code in (404, 405), told
 
 
-def test_no_list_or_page_shows_a_canary_to_an_outsider(theirs, outsider):
+def test_no_list_or_page_shows_a_canary_to_an_outsider(theirs, outsider) -> None:
     client = people.signed_in(outsider)
     client.raise_request_exception = False
     for pattern in (p for p, c in ROUTES if not c):
@@ -104,7 +104,7 @@ def test_no_list_or_page_shows_a_canary_to_an_outsider(theirs, outsider):
             assert str(theirs.pk).encode() not in text, f"{pattern}{query}"
 
 
-def test_nobody_known_is_sent_to_log_in(theirs):
+def test_nobody_known_is_sent_to_log_in(theirs) -> None:
     for pattern, converters in ROUTES:
         if any(part in pattern for part in OPEN_TO_ALL):
             continue
@@ -114,14 +114,16 @@ def test_nobody_known_is_sent_to_log_in(theirs):
         assert CANARY.encode() not in answer.content, pattern
 
 
-def test_what_the_team_sees_is_not_404(theirs, owner, teammate, manager, viewer, machine, rest):
+def test_what_the_team_sees_is_not_404(theirs, owner, teammate, manager, viewer, machine, rest) -> None:
     for actor in (owner, teammate, manager, viewer, machine):
         answer = rest(actor).get(f"/training-jobs/{theirs.pk}/")
         assert answer.status_code == 200, actor.label
         assert answer.json()["name"] == CANARY
 
 
-def test_a_person_taken_out_of_their_only_team_sees_nothing_and_submits_nothing(rest, owner, manager, theirs, job):
+def test_a_person_taken_out_of_their_only_team_sees_nothing_and_submits_nothing(
+    rest, owner, manager, theirs, job
+) -> None:
     mine = rest(owner)
     assert mine.get("/workloads/").json()["results"]
     assert rest(manager).delete("/tenants/data/members/olga/").status_code == 204

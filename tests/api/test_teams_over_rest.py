@@ -7,7 +7,7 @@ import pytest
 pytestmark = pytest.mark.django_db
 
 
-def test_an_administrator_opens_a_team_and_others_may_not(rest, administrator, manager):
+def test_an_administrator_opens_a_team_and_others_may_not(rest, administrator, manager) -> None:
     body = {"slug": "vision", "name": "Vision"}
     assert rest(manager).post("/tenants/", body).status_code == 403
     api = rest(administrator, scopes=("read", "write", "admin"))
@@ -24,14 +24,14 @@ def test_an_administrator_opens_a_team_and_others_may_not(rest, administrator, m
 
 
 @pytest.mark.parametrize("slug", ["", "A", "-a", "a-", "1a", "ñ", "a" * 41, "kube_x", "a.b"])
-def test_slugs_that_no_namespace_could_have_are_422(rest, administrator, slug):
+def test_slugs_that_no_namespace_could_have_are_422(rest, administrator, slug) -> None:
     api = rest(administrator, scopes=("read", "write", "admin"))
     answer = api.post("/tenants/", {"slug": slug, "name": "x"})
     assert answer.status_code == 422
     assert answer.json()["errors"][0]["field"] == "slug"
 
 
-def test_a_manager_keeps_the_members(rest, manager, owner, outsider):
+def test_a_manager_keeps_the_members(rest, manager, owner, outsider) -> None:
     api = rest(manager)
     assert api.post("/tenants/data/members/", {"username": "otto", "role": "viewer"}).status_code == 201
     assert api.patch("/tenants/data/members/otto/", {"role": "member"}).json()["role"] == "member"
@@ -41,14 +41,14 @@ def test_a_manager_keeps_the_members(rest, manager, owner, outsider):
     assert rest(owner).post("/tenants/data/members/", {"username": "otto", "role": "viewer"}).status_code == 403
 
 
-def test_the_last_manager_cannot_go(rest, manager):
+def test_the_last_manager_cannot_go(rest, manager) -> None:
     api = rest(manager)
     answer = api.delete("/tenants/data/members/mara/")
     assert (answer.status_code, answer.json()["code"]) == (409, "last_manager")
     assert api.patch("/tenants/data/members/mara/", {"role": "viewer"}).status_code == 409
 
 
-def test_policy_is_read_by_the_team_and_changed_by_its_managers(rest, manager, owner):
+def test_policy_is_read_by_the_team_and_changed_by_its_managers(rest, manager, owner) -> None:
     assert set(rest(owner).get("/tenants/data/policy/").json()) == {
         "images",
         "default_max_duration",
@@ -63,7 +63,7 @@ def test_policy_is_read_by_the_team_and_changed_by_its_managers(rest, manager, o
     assert rest(manager).patch("/tenants/data/policy/", {"max_live": True}).status_code == 422
 
 
-def test_a_machines_token_is_made_by_a_manager_and_acts_in_its_team_alone(rest, manager, owner, frozen):
+def test_a_machines_token_is_made_by_a_manager_and_acts_in_its_team_alone(rest, manager, owner, frozen) -> None:
     body = {
         "name": "ci",
         "scopes": ["read", "write"],
@@ -81,7 +81,7 @@ def test_a_machines_token_is_made_by_a_manager_and_acts_in_its_team_alone(rest, 
     assert ci.get("/me/").status_code == 401
 
 
-def test_audit_is_for_managers_of_their_team_and_administrators(rest, manager, owner, administrator, outsider):
+def test_audit_is_for_managers_of_their_team_and_administrators(rest, manager, owner, administrator, outsider) -> None:
     rest(manager).patch("/tenants/data/policy/", {"max_live": 3})
     rows = rest(manager).get("/audit/").json()["results"]
     assert rows

@@ -24,7 +24,7 @@ def broken(text: str) -> None:
 
 
 @pytest.mark.django_db
-def test_entries_are_numbered_per_scope_in_the_order_they_were_said():
+def test_entries_are_numbered_per_scope_in_the_order_they_were_said() -> None:
     with transaction():
         say("tenant:a", "one")
         say("tenant:b", "uno")
@@ -37,7 +37,7 @@ def test_entries_are_numbered_per_scope_in_the_order_they_were_said():
 
 
 @pytest.mark.django_db
-def test_what_rolls_back_takes_no_number():
+def test_what_rolls_back_takes_no_number() -> None:
     with pytest.raises(RuntimeError):
         broken("never")
     with transaction():
@@ -46,7 +46,7 @@ def test_what_rolls_back_takes_no_number():
 
 
 @pytest.mark.django_db
-def test_what_a_failed_part_said_is_dropped_and_the_rest_kept():
+def test_what_a_failed_part_said_is_dropped_and_the_rest_kept() -> None:
     with transaction():
         say("tenant:a", "kept")
         with pytest.raises(RuntimeError):
@@ -56,20 +56,20 @@ def test_what_a_failed_part_said_is_dropped_and_the_rest_kept():
 
 
 @pytest.mark.django_db
-def test_a_cluster_event_is_kept_once_however_often_it_is_copied():
+def test_a_cluster_event_is_kept_once_however_often_it_is_copied() -> None:
     for _ in range(2):
         with transaction():
             say("tenant:a", "Pulled", event_uid="e-1")
     assert FeedEntry.objects.filter(event_uid="e-1").count() == 1
 
 
-def test_history_outside_of_a_transaction_is_refused():
+def test_history_outside_of_a_transaction_is_refused() -> None:
     with pytest.raises(RuntimeError, match="transaction"):
         say("tenant:a", "lost")
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_reader_that_resumes_never_misses_what_commits_later():
+def test_a_reader_that_resumes_never_misses_what_commits_later() -> None:
     """Writers in parallel: whoever has read up to N has seen every number up to N."""
     seen: list[int] = []
     stop = threading.Event()

@@ -32,7 +32,7 @@ def post(actor: Person, key: str | None, made: list[int], *, body: str = "x", sc
 
 
 @pytest.mark.django_db
-def test_the_second_request_gets_the_first_answer_without_its_secret():
+def test_the_second_request_gets_the_first_answer_without_its_secret() -> None:
     made: list[int] = []
     first, second = post(ANA, "k", made), post(ANA, "k", made)
     assert made == [1]
@@ -41,7 +41,7 @@ def test_the_second_request_gets_the_first_answer_without_its_secret():
 
 
 @pytest.mark.django_db
-def test_keys_belong_to_who_sent_them_and_where():
+def test_keys_belong_to_who_sent_them_and_where() -> None:
     made: list[int] = []
     post(ANA, "k", made)
     post(BEN, "k", made)
@@ -51,7 +51,7 @@ def test_keys_belong_to_who_sent_them_and_where():
 
 
 @pytest.mark.django_db
-def test_another_body_under_the_same_key_is_a_mismatch():
+def test_another_body_under_the_same_key_is_a_mismatch() -> None:
     made: list[int] = []
     post(ANA, "k", made)
     with pytest.raises(Mismatch) as refused:
@@ -61,7 +61,7 @@ def test_another_body_under_the_same_key_is_a_mismatch():
 
 
 @pytest.mark.django_db
-def test_a_refused_request_keeps_nothing():
+def test_a_refused_request_keeps_nothing() -> None:
     with pytest.raises(BadRequest):
         idempotency.perform(ANA, scope="s", key="k", fingerprint="f", command=_refuse)
     assert not IdempotencyRecord.objects.exists()
@@ -72,7 +72,7 @@ def _refuse() -> Answer:
 
 
 @pytest.mark.django_db
-def test_a_key_is_free_again_after_a_day(frozen):
+def test_a_key_is_free_again_after_a_day(frozen) -> None:
     made: list[int] = []
     post(ANA, "k", made)
     frozen.move(hours=25)
@@ -81,13 +81,13 @@ def test_a_key_is_free_again_after_a_day(frozen):
 
 
 @pytest.mark.parametrize("key", ["", "a b", "ñ", "x" * 256, "a\n"])
-def test_a_key_is_1_to_255_visible_characters(key):
+def test_a_key_is_1_to_255_visible_characters(key) -> None:
     with pytest.raises(BadRequest):
         idempotency.check_key(key)
 
 
 @pytest.mark.django_db(transaction=True)
-def test_fifty_at_once_make_one_row():
+def test_fifty_at_once_make_one_row() -> None:
     made: list[int] = []
     answers: list[Answer] = []
     barrier = threading.Barrier(50)

@@ -13,19 +13,19 @@ from portal.kernel.models import LeaderLease
 pytestmark = pytest.mark.django_db
 
 
-def test_only_one_candidate_leads_and_may_renew():
+def test_only_one_candidate_leads_and_may_renew() -> None:
     first, second = Leadership("watch:demo"), Leadership("watch:demo")
     assert first.hold()
     assert not second.hold()
     assert first.hold()
 
 
-def test_offices_are_independent():
+def test_offices_are_independent() -> None:
     assert Leadership("watch:a").hold()
     assert Leadership("watch:b").hold()
 
 
-def test_a_silent_leader_is_replaced_and_does_not_come_back_by_itself():
+def test_a_silent_leader_is_replaced_and_does_not_come_back_by_itself() -> None:
     first, second = Leadership("watch:demo"), Leadership("watch:demo")
     first.hold()
     LeaderLease.objects.update(until=Now() - timedelta(seconds=1))
@@ -33,7 +33,7 @@ def test_a_silent_leader_is_replaced_and_does_not_come_back_by_itself():
     assert not first.hold()
 
 
-def test_a_leader_that_resigns_leaves_the_office_free():
+def test_a_leader_that_resigns_leaves_the_office_free() -> None:
     first, second = Leadership("watch:demo"), Leadership("watch:demo")
     first.hold()
     first.resign()

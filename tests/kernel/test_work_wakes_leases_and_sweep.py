@@ -39,7 +39,7 @@ def row(object_id: uuid.UUID) -> Work:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_wake_sends_one_message_and_more_wakes_within_five_seconds_send_none(sent, frozen):
+def test_a_wake_sends_one_message_and_more_wakes_within_five_seconds_send_none(sent, frozen) -> None:
     one = uuid.uuid4()
     wake(one)
     wake(one)
@@ -51,7 +51,7 @@ def test_a_wake_sends_one_message_and_more_wakes_within_five_seconds_send_none(s
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_wake_that_rolls_back_leaves_neither_row_nor_message(sent):
+def test_a_wake_that_rolls_back_leaves_neither_row_nor_message(sent) -> None:
     with pytest.raises(RuntimeError, match="no"):
         broken_wake()
     assert sent == []
@@ -59,7 +59,7 @@ def test_a_wake_that_rolls_back_leaves_neither_row_nor_message(sent):
 
 
 @pytest.mark.django_db
-def test_what_is_wanted_during_a_pass_is_done_by_one_more_pass(frozen):
+def test_what_is_wanted_during_a_pass_is_done_by_one_more_pass(frozen) -> None:
     one = uuid.uuid4()
     wake(one)
     seen: list[int] = []
@@ -75,7 +75,7 @@ def test_what_is_wanted_during_a_pass_is_done_by_one_more_pass(frozen):
 
 
 @pytest.mark.django_db
-def test_a_second_pass_cannot_start_while_the_lease_is_held():
+def test_a_second_pass_cannot_start_while_the_lease_is_held() -> None:
     one = uuid.uuid4()
     wake(one)
     assert work.acquire(KIND, one) is not None
@@ -83,7 +83,7 @@ def test_a_second_pass_cannot_start_while_the_lease_is_held():
 
 
 @pytest.mark.django_db
-def test_an_old_lease_cannot_write_after_somebody_else_took_over():
+def test_an_old_lease_cannot_write_after_somebody_else_took_over() -> None:
     one = uuid.uuid4()
     wake(one)
     old = work.acquire(KIND, one)
@@ -97,7 +97,7 @@ def test_an_old_lease_cannot_write_after_somebody_else_took_over():
 
 
 @pytest.mark.django_db
-def test_a_lease_that_ran_out_by_the_databases_clock_is_lost_even_if_nobody_took_it():
+def test_a_lease_that_ran_out_by_the_databases_clock_is_lost_even_if_nobody_took_it() -> None:
     one = uuid.uuid4()
     wake(one)
     lease = work.acquire(KIND, one)
@@ -108,7 +108,7 @@ def test_a_lease_that_ran_out_by_the_databases_clock_is_lost_even_if_nobody_took
 
 
 @pytest.mark.django_db
-def test_before_a_cluster_write_a_short_lease_is_renewed_and_a_dead_one_refused():
+def test_before_a_cluster_write_a_short_lease_is_renewed_and_a_dead_one_refused() -> None:
     one = uuid.uuid4()
     wake(one)
     lease = work.acquire(KIND, one)
@@ -122,7 +122,7 @@ def test_before_a_cluster_write_a_short_lease_is_renewed_and_a_dead_one_refused(
 
 
 @pytest.mark.django_db
-def test_poison_backs_off_then_is_parked_with_its_reason_and_a_wake_takes_it_up_again(frozen):
+def test_poison_backs_off_then_is_parked_with_its_reason_and_a_wake_takes_it_up_again(frozen) -> None:
     one = uuid.uuid4()
     wake(one)
 
@@ -143,7 +143,7 @@ def test_poison_backs_off_then_is_parked_with_its_reason_and_a_wake_takes_it_up_
 
 
 @pytest.mark.django_db
-def test_a_passing_cause_never_parks(frozen):
+def test_a_passing_cause_never_parks(frozen) -> None:
     one = uuid.uuid4()
     wake(one)
 
@@ -159,7 +159,7 @@ def test_a_passing_cause_never_parks(frozen):
 
 
 @pytest.mark.django_db
-def test_the_sweep_finds_a_lost_message_and_what_became_due(frozen):
+def test_the_sweep_finds_a_lost_message_and_what_became_due(frozen) -> None:
     lost, later = uuid.uuid4(), uuid.uuid4()
     wake(lost)
     wake(later, in_seconds=30)
@@ -179,7 +179,7 @@ def test_the_sweep_finds_a_lost_message_and_what_became_due(frozen):
 
 
 @pytest.mark.django_db
-def test_a_broker_that_does_not_answer_stops_the_sweep_and_loses_nothing(frozen):
+def test_a_broker_that_does_not_answer_stops_the_sweep_and_loses_nothing(frozen) -> None:
     for _ in range(3):
         wake(uuid.uuid4())
     frozen.move(seconds=6)
@@ -188,7 +188,7 @@ def test_a_broker_that_does_not_answer_stops_the_sweep_and_loses_nothing(frozen)
 
 
 @pytest.mark.django_db
-def test_a_pass_that_says_when_to_look_again_is_due_then(frozen):
+def test_a_pass_that_says_when_to_look_again_is_due_then(frozen) -> None:
     one = uuid.uuid4()
     wake(one)
     work.run(KIND, one, lambda _lease: 20.0)
@@ -198,7 +198,7 @@ def test_a_pass_that_says_when_to_look_again_is_due_then(frozen):
 
 
 @pytest.mark.django_db
-def test_a_killed_worker_delays_its_object_by_one_lease(frozen):
+def test_a_killed_worker_delays_its_object_by_one_lease(frozen) -> None:
     one = uuid.uuid4()
     wake(one)
     assert work.acquire(KIND, one)

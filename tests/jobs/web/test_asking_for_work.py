@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -69,7 +70,7 @@ def key_of(page: str) -> str:
     return found[1]
 
 
-def send(visitor: Client, kind: str = "training", key: str | None = None, **changed):
+def send(visitor: Client, kind: str = "training", key: str | None = None, **changed: Any) -> Any:
     values = {**KINDS[kind], "idempotency_key": key or str(uuid4()), **changed}
     return visitor.post(f"/new/{kind}/", values)
 

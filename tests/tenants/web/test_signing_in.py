@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from django.test import Client
 
@@ -16,7 +18,7 @@ def pilar(db: None, settings) -> None:
     people.user("pilar", password=PASSWORD)
 
 
-def sign_in(client: Client, username: str, password: str, **more: str):
+def sign_in(client: Client, username: str, password: str, **more: str) -> Any:
     return client.post("/login/", {"username": username, "password": password, **more})
 
 
