@@ -43,7 +43,7 @@ class Field:
     short: bool = False
     initial: str = ""
     choices: tuple[tuple[str, Text], ...] = ()
-    example: str = ""
+    example: Text = ""
     attributes: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -14,7 +14,7 @@ WHAT = (
         "description",
         _("What is it for?"),
         _("Free text. A name is proposed from it."),
-        example="Fine-tune the invoice model",
+        example=_("Fine-tune the invoice model"),
         attributes={"maxlength": "500"},
     ),
     Field(
