@@ -18,6 +18,7 @@ from tests.cluster.loopback import Loopback, simulated
 from tests.faultproxy.proxy import FaultProxy
 from tests.tooling.processes import ROOT, Running, wait_until
 
+SECRET_KEY = "of these processes alone, and worth nothing anywhere"
 MANAGE = [sys.executable, str(ROOT / "manage.py")]
 LEASE = 10.0
 
@@ -34,6 +35,7 @@ class Stand:
     @property
     def environment(self) -> dict[str, str]:
         return {
+            "TURNO_SECRET_KEY": SECRET_KEY,
             "TURNO_DATABASE_URL": f"sqlite:///{self.folder}/turno.sqlite3",
             "TURNO_CLUSTER_CONNECTIONS": f"default={self.proxy.address}",
             "TURNO_LOG_LEVEL": "INFO",
@@ -79,7 +81,7 @@ class Stand:
 def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A migrated database file with one cluster, to be copied."""
     folder = tmp_path_factory.mktemp("database")
-    environment = {"TURNO_DATABASE_URL": f"sqlite:///{folder}/turno.sqlite3"}
+    environment = {"TURNO_SECRET_KEY": SECRET_KEY, "TURNO_DATABASE_URL": f"sqlite:///{folder}/turno.sqlite3"}
     row = "from portal.cluster.models import Cluster; Cluster.objects.create(name='demo')"
     for number, command in enumerate((["migrate", "-v0"], ["shell", "-v0", "-c", row])):
         made = Running([*MANAGE, *command], folder / f"{number}.log", environment)
