@@ -135,21 +135,22 @@ def stamp(value: datetime) -> str:
 
 @register.filter
 def span(seconds: float | None) -> str:
-    """A length of time in its two largest units ("3 d 18 h"); never negative."""
-    if seconds is None:
-        return "–"
-    left = max(0, int(seconds))
+    """A length of time in its two largest units ("3 d 18 h"); never negative, never broken over two lines."""
+    return "–" if seconds is None else _in_words(max(0, int(seconds))).replace(" ", "\u00a0")
+
+
+def _in_words(left: int) -> str:
     if left < MINUTE:
         return gettext("%(n)d s") % {"n": left}
     if left < HOUR:
         return gettext("%(n)d min") % {"n": left // MINUTE}
     if left < DAY:
         hours, minutes = left // HOUR, left % HOUR // MINUTE
-        return (
-            gettext("%(h)d h %(m)d min") % {"h": hours, "m": minutes} if minutes else gettext("%(h)d h") % {"h": hours}
-        )
+        form = gettext("%(h)d h %(m)d min") if minutes else gettext("%(h)d h")
+        return form % {"h": hours, "m": minutes}
     days, hours = left // DAY, left % DAY // HOUR
-    return gettext("%(d)d d %(h)d h") % {"d": days, "h": hours} if hours else gettext("%(d)d d") % {"d": days}
+    form = gettext("%(d)d d %(h)d h") if hours else gettext("%(d)d d")
+    return form % {"d": days, "h": hours}
 
 
 @register.filter
