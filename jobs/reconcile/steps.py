@@ -7,11 +7,10 @@ from datetime import datetime, timedelta
 
 from jobs import transitions
 from jobs.decide import FAILED, Record, Verdict, stamp, standing
-from jobs.models import RunObject
-from jobs.reconcile import allocations, recording, removing, rendering, writing
+from jobs.reconcile import recording, removing, rendering, resting, writing
 from jobs.reconcile.loading import Situation
 from jobs.states import FINAL_STATES, Reason, State, gettext_noop
-from portal.cluster.port import ClusterGateway, ObjectRef
+from portal.cluster.port import ClusterGateway
 from portal.kernel.actors import System
 from portal.kernel.transaction import transaction
 from portal.kernel.work import Lease
@@ -24,8 +23,6 @@ QUEUED_AGAIN = 30.0
 RUNNING_AGAIN = 300.0
 HELD_AGAIN = 5.0
 DATA_KEPT = timedelta(days=7)
-NOTHING = Verdict()
-DATA_GONE = gettext_noop("The volume claim %(name)s was deleted on the cluster: the data is gone.")
 NEXT = gettext_noop("The old pods are gone: the next run begins.")
 
 
@@ -67,7 +64,7 @@ def _render(at: Situation, gateway: ClusterGateway, lease: Lease, now: datetime)
 
 def _verdict(at: Situation, written: writing.Written, now: datetime) -> Verdict:
     if written.lost_data:
-        told = {"name": written.lost_data, "since": str(_noticed(at, written.lost_data) or stamp(now))}
+        told = {"name": written.lost_data, "since": str(resting.noticed(at, written.lost_data) or stamp(now))}
         return Verdict(Reason.DATA_GONE, told, outcome=FAILED)
     if written.gone is not None:
         return Verdict(Reason.GONE_OUTSIDE, {"kind": written.gone.kind, "name": written.gone.name})
@@ -155,76 +152,13 @@ def deleting(at: Situation, gateway: ClusterGateway, lease: Lease, now: datetime
     return None if kept_until is None else DATA_KEPT.total_seconds()
 
 
-def resting(at: Situation, gateway: ClusterGateway, lease: Lease, now: datetime) -> float | None:
-    """Stopped, succeeded or failed: the closed run's objects go when their time is over; the ledger is completed."""
-    due: list[RunObject] = []
-    waits: list[float] = []
-    for one in at.objects:
-        if one.owned_by_workload or one.gone_at is not None:
-            continue
-        kept = (removing.kept_until(one, at) - now).total_seconds()
-        if kept > 0:
-            waits.append(kept)
-        else:
-            due.append(one)
-    removal = removing.remove_run(at, due, gateway, lease) if due else removing.Removal()
-    lost = _lost_claim(at, gateway)
-    with transaction():
-        lease.fence()
-        recording.mark_gone(removal.gone, now)
-        if lost:
-            recording.note_lost(at, lost, DATA_GONE, now)
-        recording.note_facts(at, now)
-    if not removal.done:
-        waits.append(GOING_AGAIN)
-    if at.workload.quota_held:
-        waits.append(HELD_AGAIN)
-    return min(waits, default=None)
-
-
-def _lost_claim(at: Situation, gateway: ClusterGateway) -> str:
-    """The name of a home that the mirror no longer has and the server neither, told once."""
-    name = rendering.known_claim(at.workload)
-    if not name or _noticed(at, name):
-        return ""
-    before = at.workload.applied[f"{rendering.CLAIM}{name}"]
-    mirrored = at.mirrored(removing.CLAIM, before["uid"])
-    if mirrored or not at.settled(removing.CLAIM, at.workload.state_since):
-        return ""
-    namespace = next((one.namespace for one in at.objects), None)
-    return "" if gateway.get(ObjectRef(removing.CLAIM, name, namespace)) is not None else name
-
-
-def _noticed(at: Situation, claim: str) -> str:
-    """When it was noticed that the claim is gone; "" where it was not."""
-    return str(at.workload.applied.get(f"{rendering.CLAIM}{claim}", {}).get("gone_at", ""))
-
-
-def deleted(at: Situation, gateway: ClusterGateway, lease: Lease, now: datetime) -> float | None:
-    """Hidden. What the mirror still held when it closed is completed; a kept home goes when its seven days are over."""
-    with transaction():
-        lease.fence()
-        allocations.sync(at, now)
-    until = at.workload.data_kept_until
-    if until is None:
-        return None
-    if until > now:
-        return (until - now).total_seconds()
-    if not removing.remove_owned(at, gateway, lease, keep_claim=False):
-        return GOING_AGAIN
-    with transaction():
-        lease.fence()
-        transitions.amend(at.workload, changes={"data_kept_until": None})
-    return None
-
-
 Step = Callable[[Situation, ClusterGateway, Lease, datetime], float | None]
 
 
 def step_for(state: State) -> Step:
     """Which step a state takes."""
     if state is State.DELETED:
-        return deleted
+        return resting.deleted
     if state in FINAL_STATES:
-        return resting
+        return resting.resting
     return {State.STOPPING: stopping, State.DELETING: deleting}.get(state, live)

@@ -15,8 +15,8 @@ from jobs.errors import StopFirst
 from jobs.manifests.secrets import Derived
 from jobs.models import Run, Workload
 from jobs.services.history import record
+from jobs.services.judging import chosen_flavor, columns
 from jobs.services.rights import changeable
-from jobs.services.starting import chosen_flavor, columns
 from jobs.specs import CHANGEABLE_LIVE, Spec, parse_change, to_json
 from jobs.states import FINAL_STATES, State, gettext_noop
 from portal.kernel import work

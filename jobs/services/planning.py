@@ -13,7 +13,8 @@ from jobs.manifests.catalogue import render
 from jobs.manifests.plan import ClusterPlan, FlavorPlan, ImagePlan, RunPlan
 from jobs.manifests.secrets import Derived
 from jobs.models import Workload
-from jobs.services.starting import check_place, chosen_flavor, columns, judged
+from jobs.services.judging import chosen_flavor, columns, judged
+from jobs.services.limits import check_place
 from jobs.specs import Spec
 from jobs.specs.images import is_reference
 from portal.cluster import names
