@@ -66,7 +66,7 @@ def _record(lease: Lease, space: TenantSpace, done: Pass) -> None:
             row.update(problem=done.problem, **({"ready": False} if done.blocked else {}))
             return
         row.update(applied=done.outcome.applied, ready=True, problem="", synced_at=clock.now())
-        if not space.ready:
+        if not space.ready or done.outcome.recreated:  # what other rooms keep in the namespace went with it
             work.wake("queue", space.pk)
         _tell(space, done.outcome)
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from portal.cluster import names, selectors
 from portal.cluster.applied import NameTaken, Outcome, keep
 from portal.cluster.models import Cluster
-from portal.cluster.port import ClusterError, ClusterGateway, JsonObject, NamespaceTerminating, ObjectRef
+from portal.cluster.port import ClusterError, ClusterGateway, JsonObject, Missing, NamespaceTerminating, ObjectRef
 from portal.kernel.work import Lease
 
 RESYNC = 600.0  # seconds: a floor under what the watcher tells
@@ -77,8 +77,8 @@ def remove_object(lease: Lease, gateway: ClusterGateway, instance: str, ref: Obj
 
 
 def refusal(error: ClusterError) -> Pass:
-    """What a failed call means for the pass."""
+    """What a failed call means for the pass. Missing is the namespace, which another row is making again."""
     problem = f"{type(error).__name__}: {error.message}"[:1000]
-    if error.retryable:
+    if error.retryable or isinstance(error, Missing):
         return Pass(error.retry_after or AGAIN_SOON, problem=problem, retry=True)
     return Pass(AGAIN_REFUSED, problem=problem)

@@ -141,6 +141,7 @@ def test_a_deleted_namespace_comes_back_with_everything(stage: Stage) -> None:
     assert set(stage.inside()) == EXPECTED
     assert space.ready
     assert ("space_recreated", "Namespace/turno-data") in stage.told()
+    assert Work.objects.get(kind="queue").wanted_seq > 1, "the queue in it is made again too"
 
 
 def test_a_namespace_of_somebody_else_is_left_alone(stage: Stage) -> None:
