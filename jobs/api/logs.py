@@ -83,7 +83,8 @@ async def read(request: HttpRequest, workload_id: UUID) -> HttpResponseBase:
 
 
 async def _first(actor: Actor, workload_id: UUID, query: Wanted, *, patient: bool) -> selectors.LogText:
-    """What is there; where a pod may be about to speak, waits up to 5 s for its first chunk."""
+    """What is there; where a pod may be about to speak, waits up to 5 s for its first chunk, and where a run has just
+    ended, for its last."""
     ends = clock.monotonic() + (FIRST_CHUNK if patient else 0.0)
     while True:
         text = await sync_to_async(selectors.log_text)(
@@ -95,7 +96,7 @@ async def _first(actor: Actor, workload_id: UUID, query: Wanted, *, patient: boo
             since=query.since,
             previous=query.previous,
         )
-        if text.text or not text.expected or clock.monotonic() >= ends:
+        if (text.text and not text.ending) or not text.expected or clock.monotonic() >= ends:
             return text
         await asyncio.sleep(EVERY)
 

@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from uuid import UUID
 
 from django.utils.translation import gettext_lazy as _
 
-from jobs.models import Workload
+from jobs.models import Run, Workload
 from jobs.selectors.workloads import may, workload
 from jobs.states import State
 from portal.cluster import logs
 from portal.cluster.models import LogStream
+from portal.kernel import clock
 from portal.kernel.actors import Actor
 from portal.kernel.errors import Denied
 
 SPEAKING = frozenset({State.SUBMITTED, State.QUEUED, State.STARTING, State.RUNNING, State.STOPPING, State.DELETING})
+# A pod's last lines are kept a little after its end; a log reader that is down must not keep anybody waiting for long.
+LATE = timedelta(seconds=30)
 
 
 @dataclass(frozen=True)
 class LogText:
-    """Whole lines. `expected`: more may come; `truncated`: something is missing; `cursor`: for `log_after`."""
+    """Whole lines. `expected`: more may come; `ending`: the run is over and its last lines are still being kept;
+    `truncated`: something is missing; `cursor`: for `log_after`."""
 
     text: str
     truncated: bool
     expected: bool
+    ending: bool
     cursor: str
 
 
@@ -49,11 +55,9 @@ def log_text(
     """The last `tail` lines of a run (the newest where none is named); says to the log reader that somebody looks."""
     row = log_access(actor, workload_id)
     number = row.run_number if run is None else run
-    open_now = number == row.run_number and State(row.state) in SPEAKING
-    if open_now:
-        logs.interest(row.pk)
+    speaking, ending = _outlook(row, number)
     found = logs.read(row.pk, run=number, container=container, tail=tail, since=since, previous=previous)
-    return LogText(found.text, found.truncated or bool(found.gap), open_now, found.cursor)
+    return LogText(found.text, found.truncated or bool(found.gap), speaking or ending, ending, found.cursor)
 
 
 def log_containers(actor: Actor, workload_id: UUID, run: int | None = None) -> list[str]:
@@ -67,8 +71,18 @@ def log_after(workload_id: UUID, *, run: int | None = None, container: str = "",
     """What came after `cursor`. The caller has checked who asks."""
     row = Workload.objects.only("run_number", "state").get(pk=workload_id)
     number = row.run_number if run is None else run
-    open_now = number == row.run_number and State(row.state) in SPEAKING
-    if open_now:
-        logs.interest(row.pk)
+    speaking, ending = _outlook(row, number)
     found = logs.follow_from(row.pk, run=number, container=container, cursor=cursor)
-    return LogText(found.text, found.truncated or bool(found.gap), open_now, found.cursor)
+    return LogText(found.text, found.truncated or bool(found.gap), speaking or ending, ending, found.cursor)
+
+
+def _outlook(row: Workload, number: int) -> tuple[bool, bool]:
+    """(the run may still speak, it is over but its end is still being kept); asked before the text is read.
+
+    While it may speak, the log reader is told that somebody looks.
+    """
+    if number == row.run_number and State(row.state) in SPEAKING:
+        logs.interest(row.pk)
+        return True, False
+    just_ended = Run.objects.filter(workload=row, number=number, ended_at__gt=clock.now() - LATE).exists()
+    return False, just_ended and not logs.is_captured(row.pk, number)

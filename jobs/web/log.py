@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -16,12 +15,10 @@ from django.views.decorators.http import require_safe
 
 from jobs import selectors
 from jobs.web.forms import FORMS
-from portal.kernel import clock
 from portal.kernel.actors import Person
 from tenants.web.visitor import person
 
 LINES = 400
-LATE = timedelta(seconds=30)
 
 
 @never_cache
@@ -36,17 +33,12 @@ def log(request: HttpRequest, workload_id: UUID) -> HttpResponse:
     return render(request, "jobs/_log.html", {"workload": row, "log": context})
 
 
-def _just_ended(row: Any) -> bool:
-    """The last lines of a pod arrive a little after its end."""
-    return row.finished_at is not None and clock.now() - row.finished_at < LATE
-
-
 def log_context(actor: Person, row: Any, query: QueryDict) -> dict[str, Any]:
     """What the panel shows. Raises Denied for those who may not read it (a notebook's log is its owner's)."""
     asked = query.get("run", "")
     run = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 9 else row.run_number
     found = selectors.log_text(actor, row.pk, run=run, tail=LINES)
-    grows = found.expected or (run == row.run_number and _just_ended(row))
+    grows = found.expected
     version = hashlib.sha256(f"{found.text}{grows}".encode()).hexdigest()[:16]
     return {
         "text": found.text,

@@ -15,7 +15,8 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext
 
-from portal.cluster.models import LogChunk, LogInterest, LogStream
+from portal.cluster.capture import pods
+from portal.cluster.models import LogChunk, LogInterest, LogStream, MirrorObject
 from portal.kernel import clock
 from portal.kernel.errors import BadRequest
 
@@ -49,6 +50,16 @@ def interest(workload_id: UUID) -> None:
             LogInterest.objects.create(workload_id=workload_id, until=now + INTEREST)
     except IntegrityError:
         row.update(until=now + INTEREST)
+
+
+def is_captured(workload_id: UUID, run: int) -> bool:
+    """Whether every container of the run that the mirror knows of has its log kept to the end, or a gap that says why."""
+    streams = LogStream.objects.filter(workload_id=workload_id, run=run)
+    if streams.filter(complete=False).exists():
+        return False
+    rows = MirrorObject.objects.filter(workload_id=workload_id, kind="Pod", run=run)
+    rows = rows.exclude(uid__in=streams.values("pod_uid"))
+    return not any(pods.view(row.data, uid=row.uid, workload_id=workload_id, run=run).lives for row in rows)
 
 
 def read(

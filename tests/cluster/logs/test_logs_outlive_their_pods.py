@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from portal.cluster import logs
 from portal.cluster.logs import WINDOW
 from portal.cluster.models import LogChunk, LogStream
 from tests.cluster.logs.desk import RUNNING, Scene, new_desk
@@ -193,3 +194,18 @@ def test_logs_are_kept_for_thirty_days(scene: Scene, frozen: FrozenClock) -> Non
     frozen.move(days=2)
     scene.desk.store.clean()
     assert not LogChunk.objects.exists()
+
+
+def test_a_run_is_captured_once_every_containers_end_is_kept(scene: Scene) -> None:
+    assert logs.is_captured(scene.workload_id, 1)
+    first, second = scene.pod("train-0"), scene.pod("train-1")
+    assert not logs.is_captured(scene.workload_id, 1)
+    scene.say(first, "epoch 1\n")
+    scene.finish(first)
+    scene.until(lambda: LogStream.objects.filter(pod="train-0", complete=True).exists())
+    assert not logs.is_captured(scene.workload_id, 1)
+    scene.finish(second)
+    scene.until(complete)
+
+    assert logs.is_captured(scene.workload_id, 1)
+    assert logs.is_captured(scene.workload_id, 2)

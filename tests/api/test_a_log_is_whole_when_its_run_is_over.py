@@ -1,0 +1,66 @@
+"""`logs/` of a run that has just ended: the last lines are waited for, not left out."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+from django.test import AsyncClient
+
+from jobs import services
+from jobs.models import Run, Workload
+from portal.cluster.models import LogChunk, LogStream
+from portal.kernel import clock
+from tests.factories import tenants as people
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def ended(owner, room, job) -> Workload:
+    """A job that ended just now; of its log one line is kept so far."""
+    row = services.submit(owner, kind="training", data=job)
+    now = clock.now()
+    Workload.objects.filter(pk=row.pk).update(state="succeeded", reason="completed", finished_at=now)
+    Run.objects.filter(workload=row).update(ended_at=now, outcome="succeeded")
+    stream = LogStream.objects.create(
+        cluster=room.cluster, workload_id=row.pk, run=1, pod="train-0", pod_uid="u", container="main", created_at=now
+    )
+    write(stream, 1, "first\n")
+    return row
+
+
+def write(stream: LogStream, seq: int, text: str, *, complete: bool = False) -> None:
+    LogChunk.objects.create(stream=stream, seq=seq, text=text, size=len(text))
+    LogStream.objects.filter(pk=stream.pk).update(next_seq=seq + 1, complete=complete)
+
+
+def finish(row: Workload) -> None:
+    write(LogStream.objects.get(workload_id=row.pk), 2, "last\n", complete=True)
+
+
+async def body(answer) -> bytes:
+    return b"".join([part async for part in answer.streaming_content]) if answer.streaming else answer.content
+
+
+@pytest.mark.parametrize("query", ["", "?follow=true"])
+async def test_the_last_line_is_waited_for(ended, owner, query) -> None:
+    async def ask() -> bytes:
+        address = f"/api/v1/training-jobs/{ended.pk}/logs/{query}"
+        return await body(await AsyncClient().get(address, headers=await asyncio.to_thread(people.bearer, owner)))
+
+    asked = asyncio.create_task(ask())
+    await asyncio.sleep(0.5)
+    assert not asked.done()
+    await asyncio.to_thread(finish, ended)
+    assert await asyncio.wait_for(asked, 10) == b"first\nlast\n"
+
+
+@pytest.mark.parametrize("query", ["", "?follow=true"])
+async def test_a_log_reader_that_is_down_keeps_nobody_waiting(ended, owner, query) -> None:
+    long_ago = clock.now() - timedelta(minutes=1)
+    await asyncio.to_thread(lambda: Run.objects.filter(workload=ended).update(ended_at=long_ago))
+    headers = await asyncio.to_thread(people.bearer, owner)
+    answer = await AsyncClient().get(f"/api/v1/training-jobs/{ended.pk}/logs/{query}", headers=headers)
+    assert await asyncio.wait_for(body(answer), 2) == b"first\n"
