@@ -21,13 +21,15 @@ _PATHS = re.compile(r"; (?:preemptor|preemptee) (?:path|effective priority): [^;
 
 def copy(at: Situation) -> int:
     """Appends what is new to the open transaction. Returns how many."""
-    rows = MirrorObject.objects.filter(workload_id=at.workload.pk, kind="Event").order_by("id")
-    found = {uid[:80]: data for uid, data in rows.values_list("uid", "data")}
+    rows = MirrorObject.objects.filter(workload_id=at.workload.pk, kind="Event")
+    said = sorted(rows.values_list("uid", "data", "resource_version"), key=lambda one: (_at(one[1]), _number(one[2])))
+    found = {uid[:80]: data for uid, data, _version in said}
     if not found:
         return 0
     known = feed.of_object(at.workload.pk).filter(event_uid__in=found).values_list("event_uid", flat=True)
-    new = [(uid, data) for uid, data in found.items() if uid not in set(known)]
-    for uid, data in sorted(new, key=lambda one: _at(one[1])):
+    told = set(known)
+    new = [(uid, data) for uid, data in found.items() if uid not in told]
+    for uid, data in new:
         _append(at, uid, data)
     return len(new)
 
@@ -56,3 +58,8 @@ def without_others(message: str) -> str:
 
 def _at(data: Mapping[str, Any]) -> str:
     return str(data.get("firstTimestamp") or data.get("eventTime") or data.get("lastTimestamp") or "")
+
+
+def _number(version: str) -> int:
+    """Events of one second come in the order in which the server stored them."""
+    return int(version) if version.isdecimal() else 0

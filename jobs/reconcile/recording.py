@@ -16,6 +16,7 @@ from jobs.reconcile.loading import Situation
 from jobs.reconcile.writing import Written
 from jobs.specs import Training
 from jobs.states import EXPLANATIONS, STOPPED_AS, Reason, State, gettext_noop
+from portal.kernel import work
 from portal.kernel.actors import System
 from portal.kernel.transaction import transaction
 from portal.kernel.work import Lease
@@ -23,6 +24,7 @@ from portal.kernel.work import Lease
 DRIFT = gettext_noop("%(object)s was changed on the cluster by %(manager)s; its fields were put back.")
 MADE_AGAIN = gettext_noop("%(object)s was deleted on the cluster and made again.")
 MOST_PLACES = 1000
+KIND = "workload"
 SOMEBODY = "somebody"
 ACTIVE = "active"
 # A new run may do better: the same request, on other pods.
@@ -156,6 +158,12 @@ def _close(at: Situation, verdict: Verdict, params: dict[str, Any], now: datetim
     transitions.move(row, reason=verdict.reason, now=now, params=params, changes=changes)
     if verdict.outcome == FAILED and _retry_due(at, verdict.reason):
         transitions.new_run(row, now=now, by=System(), retry_of=run.number)
+    look_again(at)
+
+
+def look_again(at: Situation) -> None:
+    """There is something to do at once: the pass that holds the lease runs again when this one is over."""
+    work.wake(KIND, at.workload.pk)
 
 
 def _retry_due(at: Situation, reason: Reason) -> bool:

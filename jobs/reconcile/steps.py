@@ -38,8 +38,6 @@ def live(at: Situation, gateway: ClusterGateway, lease: Lease, now: datetime) ->
     written = writing.write(at, gateway, lease)
     verdict = _verdict(at, written, now)
     recording.record(at, lease, verdict, now, written=written, manifests=manifests)
-    if verdict.outcome:
-        return 0.0
     return verdict.look_again or _again(at, written)
 
 
@@ -97,13 +95,13 @@ def stopping(at: Situation, gateway: ClusterGateway, lease: Lease, now: datetime
     ended = _ended_by_itself(at, now)
     if ended is not None:
         recording.record(at, lease, ended, now)
-        return 0.0
+        return HELD_AGAIN
     removal = removing.remove_run(at, [*at.remains, *at.mine], gateway, lease)
     if not removal.done:
         _note(at, lease, removal, now)
         return GOING_AGAIN
     recording.close_stopped(at, lease, now, removal.gone, then=lambda: _start_again(at, now))
-    return 0.0 if at.workload.start_requested else HELD_AGAIN
+    return HELD_AGAIN
 
 
 def _ended_by_itself(at: Situation, now: datetime) -> Verdict | None:
@@ -121,6 +119,7 @@ def _start_again(at: Situation, now: datetime) -> None:
         return
     transitions.new_run(row, now=now, by=System())
     transitions.tell(row, entry="start", message=NEXT, at=now)
+    recording.look_again(at)
 
 
 def _note(at: Situation, lease: Lease, removal: removing.Removal, now: datetime) -> None:

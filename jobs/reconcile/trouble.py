@@ -84,9 +84,9 @@ def _tell(at: Situation, lease: Lease, reasons: dict[State, Reason], params: dic
 
 
 def fail(at: Situation, lease: Lease, reason: Reason, params: dict[str, object], now: datetime) -> float | None:
-    """The run ends here; its objects are taken away by the next look."""
+    """The run ends here; its objects are taken away by the next pass, which follows at once."""
     record(at, lease, Verdict(reason, params, outcome=FAILED), now)
-    return 0.0
+    return None
 
 
 def name_conflict(at: Situation, lease: Lease, conflict: NameConflict, now: datetime) -> float | None:
