@@ -20,7 +20,6 @@ from portal.cluster.models import LogChunk, LogInterest, LogStream, MirrorObject
 from portal.kernel import clock
 from portal.kernel.errors import BadRequest
 
-WINDOW = 2 * 1024 * 1024
 INTEREST = timedelta(seconds=60)
 _REFRESH_BELOW = timedelta(seconds=40)
 _ANSWER = 4 * 1024 * 1024
@@ -53,7 +52,7 @@ def interest(workload_id: UUID) -> None:
 
 
 def is_captured(workload_id: UUID, run: int) -> bool:
-    """Whether every container of the run that the mirror knows of has its log kept to the end, or a gap that says why."""
+    """Whether of every container of the run that the mirror knows the log is kept to its end, or a gap says why not."""
     streams = LogStream.objects.filter(workload_id=workload_id, run=run)
     if streams.filter(complete=False).exists():
         return False

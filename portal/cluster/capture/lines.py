@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+# What is kept of one life of one container: its newest bytes.
+WINDOW = 2 * 1024 * 1024
 LONG_LINE = 32 * 1024
 _STAMP = re.compile(rb"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d+)?(Z|[+-]\d\d:\d\d) ")
 _LONGEST_STAMP = 48

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from uuid import UUID
 
-from portal.cluster.capture.lines import Piece, Resume
+from portal.cluster.capture.lines import WINDOW, Piece, Resume
 from portal.cluster.capture.pods import Key, Life
-from portal.cluster.logs import WINDOW
 from portal.cluster.models import Cluster, LogChunk, LogInterest, LogStream
 from portal.kernel import clock
 from portal.kernel.transaction import transaction

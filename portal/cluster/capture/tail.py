@@ -7,10 +7,9 @@ from collections import deque
 from dataclasses import dataclass
 from enum import StrEnum
 
-from portal.cluster.capture.lines import LineReader, Piece
+from portal.cluster.capture.lines import WINDOW, LineReader, Piece
 from portal.cluster.capture.pods import Life
 from portal.cluster.capture.store import Stream
-from portal.cluster.logs import WINDOW
 from portal.cluster.port import ClusterError, ClusterGateway, Missing
 
 _FULL = 1024 * 1024

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from portal.cluster import logs
-from portal.cluster.logs import WINDOW
+from portal.cluster.capture.lines import WINDOW
 from portal.cluster.models import LogChunk, LogStream
 from tests.cluster.logs.desk import RUNNING, Scene, new_desk
 from tests.conftest import FrozenClock
