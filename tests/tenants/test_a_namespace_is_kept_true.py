@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from uuid import uuid4
 
 import pytest
 from pytest_django.fixtures import Settings
@@ -14,7 +15,7 @@ from portal.kernel import work
 from portal.kernel.actors import Person
 from portal.kernel.models import FeedEntry, Work
 from portal.kernel.transaction import transaction
-from tenants import services, tasks
+from tenants import reconcile, services, tasks
 from tenants.models import Tenant, TenantSpace
 from tests.cluster.loopback import Loopback, simulated
 from tests.factories.cluster import relist
@@ -195,3 +196,20 @@ def test_a_row_that_is_gone_is_forgotten(stage: Stage) -> None:
     TenantSpace.objects.all().delete()
     tasks.reconcile_space(str(stage.space.pk))
     assert not Work.objects.filter(kind="tenantspace").exists()
+
+
+def test_a_pass_that_lost_its_lease_records_nothing(stage: Stage) -> None:
+    with transaction():
+        work.wake("tenantspace", stage.space.pk)
+    lease = work.acquire("tenantspace", stage.space.pk)
+    assert lease is not None
+    Work.objects.filter(kind="tenantspace").update(lease_token=uuid4())
+    with pytest.raises(work.LeaseLost):
+        reconcile.one(lease, stage.gateway)
+    stage.space.refresh_from_db()
+    assert (stage.space.ready, stage.space.applied) == (False, {})
+    assert not Work.objects.filter(kind="queue").exists()
+    # The next pass finds what the lost one wrote and makes nothing twice.
+    Work.objects.filter(kind="tenantspace").update(lease_token=None)
+    assert stage.run().ready
+    assert set(stage.inside()) == EXPECTED
