@@ -58,8 +58,10 @@ def events(rows: list[Any]) -> list[dict[str, Any]]:
 
 
 def dry_run(found: Any) -> dict[str, Any]:
-    return {"valid": found.valid, "preview": found.preview, "manifests": found.manifests}
+    preview = found.preview and {**found.preview, "as_of": stamp(found.preview["as_of"])}
+    return {"valid": found.valid, "preview": preview, "manifests": found.manifests}
 
 
 def explain(found: dict[str, Any]) -> dict[str, Any]:
-    return {**found, "as_of": stamp(found["as_of"])}
+    holders = [{**one, "since": stamp(one["since"])} for one in found["holders"]]
+    return {**found, "holders": holders, "as_of": stamp(found["as_of"])}

@@ -1,5 +1,6 @@
 """What an actor may read of workloads: rows and small dataclasses, by a constant number of queries."""
 
+from jobs.selectors.answering import preview
 from jobs.selectors.answers import connect_path, endpoint_url, message, represent, represent_runs, sentence, way_out
 from jobs.selectors.context import spec_context
 from jobs.selectors.keys import in_use, key, next_key, notebook_host, shown
@@ -44,6 +45,7 @@ __all__ = [
     "notebook_host",
     "of_kind",
     "position",
+    "preview",
     "represent",
     "represent_runs",
     "runs",

@@ -8,12 +8,16 @@ from uuid import UUID
 from django.utils.translation import gettext
 
 from jobs.models import Workload
+from jobs.selectors import answering
 from jobs.selectors.workloads import workload
 from jobs.states import EXPLANATIONS, Reason, State
 from portal.cluster import names
 from portal.cluster import selectors as cluster
 from portal.cluster.models import MirrorObject
 from portal.kernel.actors import Actor
+from quotas.planning import Standing, Wait
+from tenants.policies import can
+from tenants.roles import Permission
 
 
 def position(row: Workload) -> int | None:
@@ -40,26 +44,46 @@ def _place(pending: list[MirrorObject], row: Workload) -> int | None:
 
 
 def explain(actor: Actor, workload_id: UUID) -> dict[str, Any]:
-    """Blocker and position; the parts that need a model of admission are empty until there is one.
+    """Blocker, place, who is ahead, who holds what it needs, and the ways out (api.md, section 4).
 
-    `as_of` is a datetime, None where the mirror was never filled.
+    Kueue's mirrored condition comes first; the model of admission completes it. `as_of` and `since` are datetimes;
+    `as_of` is None where the mirror was never filled.
     """
     row = workload(actor, workload_id)
-    waits = row.state == State.QUEUED
-    pending = _pending(row) if waits else []
-    place = _place(pending, row)
+    if row.state != State.QUEUED:
+        return {**NOTHING, "as_of": cluster.as_of(row.cluster_id, "Workload")}
+    uids = frozenset(one.uid for one in cluster.objects_of_workload(row.pk))
+    state, found = answering.wait(row.cluster_id, uids, row.flavor)
+    teams = answering.Teams.of(actor, row.cluster, row.tenant)
+    resource = row.flavor.resource or "cpu"
     return {
-        "blocker": _blocker(row) if waits else None,
-        "position": {"queue": place, "queue_length": len(pending), "cohort": None} if place else None,
-        "ahead": [],
-        "holders": [],
+        "blocker": _blocker(row, found),
+        "position": _position(found),
+        "ahead": answering.ahead_of(found, teams) if found else [],
+        "holders": answering.holders_of(found, teams, resource) if found else [],
         "likely_start": None,
-        "ways_out": _ways_out(row) if waits else [],
-        "as_of": cluster.as_of(row.cluster_id, "Workload"),
+        "ways_out": _ways_out(actor, row, state),
+        "as_of": state.as_of,
     }
 
 
-def _blocker(row: Workload) -> dict[str, Any]:
+NOTHING: dict[str, Any] = {
+    "blocker": None,
+    "position": None,
+    "ahead": [],
+    "holders": [],
+    "likely_start": None,
+    "ways_out": [],
+}
+
+
+def _position(found: Wait | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {"queue": found.queue, "queue_length": found.queue_length, "cohort": found.cohort}
+
+
+def _blocker(row: Workload, found: Wait | None) -> dict[str, Any]:
     told = row.reason_params
     needed = told.get("needed")
     return {
@@ -67,11 +91,19 @@ def _blocker(row: Workload) -> dict[str, Any]:
         "message": gettext(EXPLANATIONS[Reason(row.reason)].sentence) % told,
         "flavor": told.get("flavor") or row.flavor.name,
         "resource": told.get("resource") or row.flavor.resource or None,
-        "needed": int(needed) if str(needed).isdigit() else None,
-        "available": None,
+        "needed": found.needed if found else int(needed) if str(needed).isdigit() else None,
+        "available": found.available if found else None,
     }
 
 
-def _ways_out(row: Workload) -> list[dict[str, Any]]:
+def _ways_out(actor: Actor, row: Workload, state: Standing) -> list[dict[str, Any]]:
+    """What the person can do, then what would start at once, then what the team's manager can do."""
     way = EXPLANATIONS[Reason(row.reason)].way_out
-    return [{"who": "you", "action": gettext(way), "change": None}] if way else []
+    ways = [{"who": "you", "action": gettext(way), "change": None}] if way else []
+    manager = can(actor, Permission.PRIORITIES, row.tenant_id)
+    answer = answering.preview(actor, row.tenant, row.flavor, row.request, manager=manager, state=state)
+    differently = gettext("Ask differently; this would start now.")
+    offered = answer["alternatives"] if answer else []
+    ways += [{"who": "you", "action": differently, "change": one["change"]} for one in offered]
+    asking = gettext("Raise its priority, or ask an administrator for more quota.")
+    return [*ways, {"who": "manager", "action": asking, "change": None}]

@@ -133,3 +133,13 @@ def _node(row: MirrorObject) -> NodeCapacity:
         status.get("capacity") or {},
         status.get("allocatable") or {},
     )
+
+
+def of_kinds(cluster_id: UUID, kinds: Collection[str]) -> list[MirrorObject]:
+    """Everything mirrored of these kinds, by kind and name."""
+    return list(MirrorObject.objects.filter(cluster=cluster_id, kind__in=kinds).order_by("kind", "name"))
+
+
+def unfinished(cluster_id: UUID) -> list[MirrorObject]:
+    """The Kueue Workloads that wait for quota or hold it, other people's included."""
+    return list(MirrorObject.objects.filter(cluster=cluster_id, kind="Workload", state__in=["pending", "reserved"]))

@@ -41,6 +41,7 @@ KINDS = (
     "NetworkPolicy",
     "HTTPRoute",
     "ResourceFlavor",
+    "Cohort",
     "ClusterQueue",
     "LocalQueue",
     "Workload",

@@ -29,9 +29,9 @@ def test_a_full_queue_says_what_is_missing_and_at_which_place(stage: Stage, owne
     assert stage.reason(second) == ("queued", "waiting_for_quota")
     assert stage.now(second).reason_params["needed"] == "1"
     assert [selectors.position(stage.now(one)) for one in (first, second, third)] == [None, 1, 2]
-    assert selectors.explain(owner, third.pk)["position"] == {"queue": 2, "queue_length": 2, "cohort": None}
+    assert selectors.explain(owner, third.pk)["position"] == {"queue": 2, "queue_length": 2, "cohort": 2}
     told = selectors.explain(owner, second.pk)
-    assert told["position"] == {"queue": 1, "queue_length": 2, "cohort": None}
+    assert told["position"] == {"queue": 1, "queue_length": 2, "cohort": 1}
     assert told["blocker"]["code"] == "waiting_for_quota"
     assert told["blocker"]["needed"] == 1
     assert told["as_of"] is not None

@@ -1,0 +1,157 @@
+"""The answers people ask for most, from the admission model: what would happen, why it waits, who is ahead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from django.utils.translation import gettext
+
+from jobs.specs import Spec
+from portal.admission.quantities import parse
+from portal.cluster import names
+from portal.kernel import clock
+from portal.kernel.actors import Actor
+from quotas import planning
+from quotas import selectors as quotas
+from quotas.planning import Asked, Standing
+from tenants import selectors as tenants
+
+if TYPE_CHECKING:
+    from portal.cluster.models import Cluster
+    from quotas.models import Flavor
+    from tenants.models import Tenant
+
+
+@dataclass(frozen=True)
+class Teams:
+    """How other teams are called for one reader: their slug, or "another team"."""
+
+    prefix: str
+    known: frozenset[str]
+    show_all: bool
+
+    @classmethod
+    def of(cls, actor: Actor, cluster: Cluster, tenant: Tenant) -> Teams:
+        known = frozenset(team.slug for team, _role in tenants.memberships(actor))
+        return cls(cluster.prefix, known, quotas.shows_teams(cluster.pk, tenant.cohort))
+
+    def name(self, queue: str) -> str:
+        slug = queue.removeprefix(self.prefix)
+        return slug if slug in self.known or (self.show_all and slug != queue) else gettext("another team")
+
+
+def asked_of(spec: Spec, tenant: Tenant, flavor: Flavor, priority: int) -> Asked:
+    """A validated request in the model's words."""
+    requests = {"cpu": parse("cpu", spec.cpu), "memory": parse("memory", spec.memory)}
+    if flavor.resource and spec.gpus:
+        requests[flavor.resource] = spec.gpus
+    return Asked(
+        queue=names.prefixed(flavor.cluster.prefix, tenant.slug),
+        flavor=quotas.kueue_name(flavor),
+        resource=flavor.resource or "cpu",
+        pods=max(spec.pods, 1),
+        min_pods=getattr(spec, "min_nodes", None),
+        requests=requests,
+        priority=priority,
+    )
+
+
+def preview(
+    actor: Actor, tenant: Tenant, flavor: Flavor, spec: Spec, *, manager: bool, state: Standing | None = None
+) -> dict[str, Any] | None:
+    """The `preview` of a dry run (api.md, section 4); None while the mirror knows nothing. `state`: loaded already."""
+    state = state or planning.standing(flavor.cluster_id)
+    if state.as_of is None:
+        return None
+    values = {row.name: row for row in quotas.priorities(flavor.cluster_id)}
+    asked = asked_of(spec, tenant, flavor, values[spec.priority].value if spec.priority in values else 0)
+    found = planning.preview(state, asked)
+    teams = Teams.of(actor, flavor.cluster, tenant)
+    changes = _candidates(asked, spec, tenant, flavor, manager=manager) if found.verdict != "starts_now" else []
+    return {
+        "verdict": found.verdict,
+        "position": found.position,
+        "borrows": [{"team": teams.name(queue), "gpus": units} for queue, units in found.borrows.items()],
+        "preempts": [
+            {"team": teams.name(one.queue), "gpus": one.gpus, "priority": one.priority} for one in found.preempts
+        ],
+        "limit": _limit(flavor, asked, found.maximum) if found.maximum is not None else None,
+        "alternatives": [
+            {"change": dict(one.change), "verdict": one.verdict} for one in planning.alternatives(state, changes)
+        ],
+        "likely_start": None,
+        "as_of": state.as_of,
+    }
+
+
+def _limit(flavor: Flavor, asked: Asked, maximum: int) -> dict[str, Any]:
+    told = {"needed": asked.units, "maximum": maximum, "flavor": flavor.name}
+    message = gettext("It asks for %(needed)s of %(flavor)s; the team can have at most %(maximum)s.") % told
+    return {"flavor": flavor.name, "resource": asked.resource, "gpus": maximum, "message": message}
+
+
+def _candidates(
+    asked: Asked, spec: Spec, tenant: Tenant, flavor: Flavor, *, manager: bool
+) -> Iterable[tuple[Mapping[str, object], Asked]]:
+    """Other ways to ask, the closest first: fewer cards, another flavor, fewer nodes, another priority."""
+    for units in (spec.gpus // 2, 1):
+        if 0 < units < spec.gpus:
+            yield {"gpus": units}, replace(asked, requests={**asked.requests, asked.resource: units})
+    yield from _other_flavors(asked, spec, tenant, flavor)
+    if spec.pods > 1 and spec.kind == "training":
+        for pods in sorted({spec.pods // 2, 1}, reverse=True):
+            yield {"nodes": pods}, replace(asked, pods=pods, min_pods=None)
+    for row in quotas.priorities(flavor.cluster_id):
+        if row.name != spec.priority and (manager or not row.managers_only):
+            yield {"priority": row.name}, replace(asked, priority=row.value)
+
+
+def _other_flavors(
+    asked: Asked, spec: Spec, tenant: Tenant, flavor: Flavor
+) -> Iterable[tuple[Mapping[str, object], Asked]]:
+    rows = [row for row in quotas.live_flavors() if row.cluster_id == flavor.cluster_id and row.pk != flavor.pk]
+    offered = [row for row in rows if row.resource and spec.gpus]
+    maxima = quotas.maxima(tenant.pk, offered)
+    for row in offered:
+        units = min(spec.gpus, row.max_per_node)
+        if units and units * spec.pods <= maxima[row.pk]:
+            requests = {name: amount for name, amount in asked.requests.items() if name != asked.resource}
+            change: dict[str, object] = {"flavor": row.name} | ({"gpus": units} if units != spec.gpus else {})
+            other = replace(
+                asked,
+                flavor=quotas.kueue_name(row),
+                resource=row.resource,
+                requests={**requests, row.resource: units},
+            )
+            yield change, other
+
+
+def ahead_of(found: planning.Wait, teams: Teams) -> list[dict[str, Any]]:
+    """Who is tried before it in the cohort: size, priority, age; never names or people."""
+    now = clock.now()
+    return [
+        {
+            "team": teams.name(one.queue),
+            "gpus": one.gpus,
+            "priority": one.priority,
+            "waiting_s": max(0, int((now - one.created).total_seconds())),
+        }
+        for one in found.ahead[:50]
+    ]
+
+
+def holders_of(found: planning.Wait, teams: Teams, resource: str) -> list[dict[str, Any]]:
+    """Who holds what it needs."""
+    return [
+        {"team": teams.name(one.queue), "gpus": one.units.get(resource, 0), "since": one.held_since}
+        for one in found.holders[:50]
+    ]
+
+
+def wait(cluster_id: UUID, uids: frozenset[str], flavor: Flavor) -> tuple[Standing, planning.Wait | None]:
+    """Where a waiting workload stands in the model."""
+    state = planning.standing(cluster_id)
+    return state, planning.wait_of(state, uids, quotas.kueue_name(flavor), flavor.resource or "cpu")

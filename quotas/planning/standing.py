@@ -1,0 +1,220 @@
+"""The mirror of one cluster -> an engine that stands where Kueue stands now: from the database, in two queries."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from portal.admission import Admit, ClusterQueueSpec, Engine, QuotaCell, translation
+from portal.cluster import selectors as mirror
+from portal.cluster.models import MirrorObject
+from portal.kernel import clock
+from quotas import observe
+
+KINDS = ("ClusterQueue", "Cohort", "ResourceFlavor", "LocalQueue")
+Object = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Member:
+    """One Kueue Workload that waits for quota or holds it. `units` by resource, over all its pods.
+
+    `flavors`: where it holds quota, by resource; empty while it waits. `tenant`: the team's slug, or "".
+    """
+
+    key: str
+    uid: str
+    owner_uid: str
+    queue: str
+    tenant: str
+    workload_id: UUID | None
+    priority: int
+    created: datetime
+    held_since: datetime | None
+    units: Mapping[str, int]
+    flavors: Mapping[str, str]
+    said: str  # Kueue's own message about why it waits; "" where it has not spoken
+
+    @property
+    def gpus(self) -> int:
+        """Units of GPU resources: everything that a node does not have anyway."""
+        return sum(amount for name, amount in self.units.items() if name not in ("cpu", "memory", "pods"))
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The engine at rest, and who is in it. `as_of` None: the mirror was never filled, and nothing can be said.
+
+    `hasty`: keys that the model would admit although Kueue has not (yet): counted as disagreement when they stay.
+    """
+
+    engine: Engine
+    members: Mapping[str, Member]
+    specs: Mapping[str, ClusterQueueSpec]
+    roots: Mapping[str, str]  # ClusterQueue -> the root of its cohort tree, or itself
+    now: float
+    as_of: datetime | None
+    hasty: frozenset[str]
+
+    def lendable(self, queue: str, flavor: str, resource: str) -> int:
+        """What the queue owns of it, does not use, and lends."""
+        cell = self.cell(queue, flavor, resource)
+        if cell is None:
+            return 0
+        used = self.engine.usage(queue).get(flavor, {}).get(resource, (0, 0))[0]
+        spare = max(0, cell.nominal - used)
+        return spare if cell.lending_limit is None else min(spare, cell.lending_limit)
+
+    def cell(self, queue: str, flavor: str, resource: str) -> QuotaCell | None:
+        """The queue's own quota of a flavor's resource; None where it has none."""
+        groups = self.specs[queue].resource_groups if queue in self.specs else ()
+        found = (f.resources.get(resource) for group in groups for f in group.flavors if f.name == flavor)
+        return next(found, None)
+
+    def allowed(self, queue: str, flavor: str, resource: str) -> frozenset[str]:
+        """The flavors a request pinned to one flavor may get: this one, and all of the groups without its resource."""
+        groups = self.specs[queue].resource_groups if queue in self.specs else ()
+        others = {f.name for group in groups if resource not in group.resources for f in group.flavors}
+        return frozenset({flavor} | others)
+
+    def waiting(self, queue: str) -> list[Member]:
+        """Who waits in a queue, in the order in which they are tried."""
+        return [self.members[key] for key in self.engine.pending_order(queue) if key in self.members]
+
+    def waiting_in_cohort(self, queue: str) -> list[Member]:
+        """Who waits in all queues whose quotas hang together with this one's: priority first, then age."""
+        together = [name for name, root in self.roots.items() if root == self.roots.get(queue, queue)]
+        found = [member for name in together for member in self.waiting(name)]
+        return sorted(found, key=lambda member: (-member.priority, member.created, member.key))
+
+    def holders(self, queue: str, flavor: str, resource: str) -> list[Member]:
+        """Who holds this flavor's resource in the queue's cohort, oldest first."""
+        root = self.roots.get(queue, queue)
+        held = (m for m in self.members.values() if m.held_since and self.roots.get(m.queue, m.queue) == root)
+        found = [member for member in held if member.flavors.get(resource) == flavor]
+        return sorted(found, key=lambda member: (member.held_since or member.created, member.key))
+
+
+def standing(cluster_id: UUID) -> Standing:
+    """Where the cluster's admission stands. Rows that cannot be read are left out."""
+    rows = mirror.of_kinds(cluster_id, KINDS)
+    by_kind: dict[str, list[Object]] = defaultdict(list)
+    for row in rows:
+        by_kind[row.kind].append({"kind": row.kind, **row.data})
+    now = clock.now()
+    engine = Engine(explains=True, instant_release=True)
+    specs = _queues(engine, by_kind, now.timestamp())
+    local = {
+        (o["metadata"]["namespace"], o["metadata"]["name"]): str((o.get("spec") or {}).get("clusterQueue") or "")
+        for o in by_kind["LocalQueue"]
+    }
+    members = _workloads(engine, mirror.unfinished(cluster_id), local, by_kind)
+    settled = engine.settle(now.timestamp())
+    hasty = frozenset(d.key for _, d in settled.decisions if isinstance(d, Admit))
+    return Standing(
+        engine=engine,
+        members=members,
+        specs=specs,
+        roots=_roots(specs.values(), by_kind["Cohort"]),
+        now=settled.ended_at,
+        as_of=mirror.as_of(cluster_id, "Workload"),
+        hasty=hasty,
+    )
+
+
+def _queues(engine: Engine, by_kind: Mapping[str, list[Object]], now: float) -> dict[str, ClusterQueueSpec]:
+    for obj in by_kind["Cohort"]:
+        engine.upsert_cohort(translation.cohort(obj), now)
+    specs = [translation.cluster_queue(obj, stopped=not observe.active(obj)) for obj in by_kind["ClusterQueue"]]
+    for spec in specs:
+        engine.upsert_queue(spec, now)
+    return {spec.name: spec for spec in specs}
+
+
+def _roots(specs: Iterable[ClusterQueueSpec], objects: Iterable[Object]) -> dict[str, str]:
+    parents = {o["metadata"]["name"]: str((o.get("spec") or {}).get("parentName") or "") for o in objects}
+    found = {}
+    for spec in specs:
+        cohort, seen = spec.cohort or "", set[str]()
+        while parents.get(cohort) and cohort not in seen:
+            seen.add(cohort)
+            cohort = parents[cohort]
+        found[spec.name] = cohort or spec.name
+    return found
+
+
+def _workloads(
+    engine: Engine,
+    rows: Iterable[MirrorObject],
+    local: Mapping[tuple[str, str], str],
+    by_kind: Mapping[str, list[Object]],
+) -> dict[str, Member]:
+    flavors = {o["metadata"]["name"]: o for o in by_kind["ResourceFlavor"]}
+    groups = {o["metadata"]["name"]: _flavors_of(o, flavors) for o in by_kind["ClusterQueue"]}
+    members: dict[str, Member] = {}
+    for row in sorted(rows, key=lambda row: (mirror.queued_at(row), row.uid)):
+        obj = {"kind": "Workload", **row.data}
+        reserved = row.state == "reserved"
+        admission = (obj.get("status") or {}).get("admission") or {}
+        waits_in = local.get((row.namespace, str(obj["spec"].get("queueName") or "")), "")
+        queue = str(admission.get("clusterQueue") or "") if reserved else waits_in
+        if queue not in groups or not obj["spec"].get("podSets"):
+            continue
+        created = _moment(mirror.queued_at(row))
+        spec = translation.workload(obj, queue, created.timestamp(), groups[queue])
+        held_since = _since(obj) if reserved else None
+        if held_since is not None:
+            engine.restore_admitted(spec, translation.assignment(obj), held_since.timestamp())
+        else:
+            engine.submit(spec)
+        members[spec.key] = _member(row, obj, queue, created, held_since)
+    return members
+
+
+def _member(row: MirrorObject, obj: Object, queue: str, created: datetime, held_since: datetime | None) -> Member:
+    units: dict[str, int] = defaultdict(int)
+    for podset in obj["spec"]["podSets"]:
+        for name, amount in translation.requests_of(podset).items():
+            units[name] += amount * int(podset.get("count", 1))
+    flavors: dict[str, str] = {}
+    if held_since is not None:
+        for held in translation.assignment(obj):
+            flavors |= held.flavors
+    labels = obj["metadata"].get("labels") or {}
+    reserved = observe.condition(obj, "QuotaReserved") or {}
+    return Member(
+        key=translation.key_of(obj),
+        uid=row.uid,
+        owner_uid=row.job_uid or row.owner_uid,
+        queue=queue,
+        tenant=str(labels.get("turno.dev/tenant") or ""),
+        workload_id=row.workload_id,
+        priority=int(obj["spec"].get("priority") or 0),
+        created=created,
+        held_since=held_since,
+        units=dict(units),
+        flavors=flavors,
+        said=str(reserved.get("message") or "") if reserved.get("status") == "False" else "",
+    )
+
+
+def _flavors_of(queue: Object, flavors: Mapping[str, Object]) -> dict[str, list[Object]]:
+    """For each resource of the queue, the ResourceFlavors of its group."""
+    found: dict[str, list[Object]] = {}
+    for group in (queue.get("spec") or {}).get("resourceGroups") or []:
+        mine = [flavors[each["name"]] for each in group["flavors"] if each["name"] in flavors]
+        found |= dict.fromkeys(group["coveredResources"], mine)
+    return found
+
+
+def _since(obj: Object) -> datetime | None:
+    reserved = observe.condition(obj, "QuotaReserved") or {}
+    return _moment(str(reserved["lastTransitionTime"])) if reserved.get("lastTransitionTime") else None
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text.replace("Z", "+00:00"))
