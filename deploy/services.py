@@ -7,6 +7,7 @@ finds them in TURNO_DATABASE_URL and TURNO_BROKER_URL. PostgreSQL refuses to run
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -16,6 +17,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
+from typing import NoReturn
 
 STARTS_WITHIN = 30.0
 DEBIAN_POSTGRESQL = Path("/usr/lib/postgresql")
@@ -123,6 +126,11 @@ def last_line(log: Path) -> str:
     return lines[-1] if lines else "it said nothing"
 
 
+def end(number: int, _frame: FrameType | None) -> NoReturn:
+    """Leaves through every `finally`, so that no server outlives this process."""
+    sys.exit(128 + number)
+
+
 def main(arguments: list[str]) -> int:
     command = arguments[1:] if arguments[:1] == ["--"] else arguments
     if not command:
@@ -142,4 +150,6 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
+    for stop in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(stop, end)
     sys.exit(main(sys.argv[1:]))

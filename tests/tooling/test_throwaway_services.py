@@ -1,6 +1,7 @@
 """The suite against real servers: found or named, started for one command, gone afterwards."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from kombu import Connection
 
 from deploy import services
 from deploy.services import Missing, Owner, answers, main, program, running
-from tests.tooling.processes import ROOT, with_argument
+from tests.tooling.processes import ROOT, Running, wait_until, with_argument
 
 
 def test_a_missing_server_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -29,6 +30,11 @@ def test_the_newest_of_debian_s_servers_is_taken(monkeypatch: pytest.MonkeyPatch
     assert program("postgres", "postgresql") == str(tmp_path / "17" / "bin" / "postgres")
 
 
+TELL = """
+import os, pathlib, sys, time
+pathlib.Path(sys.argv[1]).write_text(os.environ["TURNO_DATABASE_URL"])
+time.sleep(600)
+"""
 LISTEN = """
 import socket, sys, time
 listener = socket.socket(socket.AF_UNIX)
@@ -71,6 +77,22 @@ def test_the_servers_are_gone_and_the_command_s_result_is_kept() -> None:
     assert folder
     assert with_argument(folder) == {}
     assert not Path(folder).exists()
+
+
+@pytest.mark.services
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_run_that_is_broken_off_leaves_nothing(tmp_path: Path, number: int) -> None:
+    told = tmp_path / "told"
+    run = Running.module(tmp_path / "output", "deploy.services", "--", sys.executable, "-c", TELL, str(told))
+    try:
+        wait_until(lambda: told.exists() and told.read_text(), "the command has started", within=60)
+        folder = told.read_text().partition("host=")[2]
+        run.signal(number)
+        run.wait()
+        wait_until(lambda: with_argument(folder) == {}, "the servers are gone")
+        assert not Path(folder).exists()
+    finally:
+        run.end()
 
 
 @pytest.mark.services
