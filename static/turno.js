@@ -40,6 +40,16 @@
     }
   });
 
+  // A choice without GPU has none to ask for; the number comes back with a choice that has.
+  document.addEventListener("change", (event) => {
+    const gpus = document.getElementById("id_gpus");
+    if (!gpus || !event.target.matches("[name='flavor']")) return;
+    if (event.target.hasAttribute("data-no-gpu")) {
+      if (gpus.value !== "0") gpus.dataset.before = gpus.value;
+      gpus.value = "0";
+    } else if (gpus.value === "0") gpus.value = gpus.dataset.before || "1";
+  }, true);
+
   document.addEventListener("click", (event) => {
     const copy = event.target.closest("[data-copy]");
     if (copy) {

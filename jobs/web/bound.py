@@ -71,7 +71,7 @@ def _bind(one: Field, posted: QueryDict | None, errors: Sequence[FieldError], op
     shown = {row.error for row in rows}
     message = " ".join(str(error.message) for error in mine if str(error.message) not in shown)
     if posted is None:
-        return Bound(one, _first(one, options), message, unit=str(UNITS[1][0]), rows=rows, options=options)
+        return Bound(one, _first(one, options), message, unit=str(one.unit), rows=rows, options=options)
     return Bound(
         one,
         posted.get(one.name) or "",

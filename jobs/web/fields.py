@@ -32,7 +32,8 @@ class FormFault(Exception):
 
 @dataclass(frozen=True)
 class Field:
-    """One field. `widget` names the template piece; `more` folds it away; `short` ones share a line."""
+    """One field. `widget` names the template piece; `more` folds it away; `short` ones share a line; `unit`: the seconds
+    of the unit that a duration begins with."""
 
     name: str
     label: Text
@@ -42,6 +43,7 @@ class Field:
     more: bool = False
     short: bool = False
     initial: str = ""
+    unit: int = 3600
     choices: tuple[tuple[str, Text], ...] = ()
     example: Text = ""
     attributes: Mapping[str, str] = field(default_factory=dict)

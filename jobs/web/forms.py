@@ -181,9 +181,10 @@ TRAINING = Form(
         Field(
             "grace_period",
             _("Time to save"),
-            _("How long it may write its checkpoint when it is told to go."),
+            _("How long it may write its checkpoint when it is told to go; at most 10 minutes."),
             "duration",
             more=True,
+            unit=60,
         ),
         Field(
             "checkpoint_path",
