@@ -32,8 +32,8 @@ class FormFault(Exception):
 
 @dataclass(frozen=True)
 class Field:
-    """One field. `widget` names the template piece; `more` folds it away; `short` ones share a line; `unit`: the seconds
-    of the unit that a duration begins with."""
+    """One field. `widget` names the template piece; `more` folds it away; `short` ones share a line; `unit`: the
+    seconds of the unit that a duration begins with."""
 
     name: str
     label: Text
