@@ -30,8 +30,19 @@ def _one_pass(lease: Lease) -> float | None:
 
 @shared_task(name="jobs.enforce_deadlines")
 def enforce_deadlines() -> int:
-    """Every 5 s: stops notebooks and endpoints whose time is over."""
-    return sum(services.stop_by_deadline(workload_id=one) for one in services.over_deadline())
+    """Every 5 s: stops notebooks and endpoints whose time is over, and what still goes on in archived teams."""
+    over = sum(services.stop_by_deadline(workload_id=one) for one in services.over_deadline())
+    return over + sum(services.stop_in_archived_team(workload_id=one) for one in services.in_archived_teams())
+
+
+@shared_task(name="departure.reconcile")
+def tell_of_departure(object_id: str) -> bool:
+    """Somebody left a team: the timelines of what they run there say so. The message holds the person's id."""
+    return work.run("departure", UUID(object_id), _tell)
+
+
+def _tell(lease: Lease) -> None:
+    services.tell_of_departure(user_id=lease.object_id)
 
 
 @shared_task(name="jobs.find_orphans")

@@ -151,6 +151,11 @@ def by_slug(slug: str) -> Tenant | None:
     return Tenant.objects.filter(slug=slug).first() if is_askable(slug) else None
 
 
+def teams_of(user_id: UUID) -> list[UUID]:
+    """The teams a person belongs to now."""
+    return list(Membership.objects.filter(user_id=user_id).values_list("tenant_id", flat=True))
+
+
 def policy_of(tenant_id: UUID) -> Policy:
     """The team's policy, by id."""
     return Policy.objects.get(pk=tenant_id)

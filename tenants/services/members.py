@@ -6,6 +6,7 @@ from django.db import IntegrityError
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
+from portal.kernel import work
 from portal.kernel.actors import Actor, Person
 from portal.kernel.errors import Conflict
 from portal.kernel.lookups import is_askable
@@ -93,6 +94,8 @@ def remove_member(actor: Actor, *, slug: str, username: str) -> None:
             params={"username": username},
             before={"username": username, "role": row.role},
         )
+        # The room above tells of it on the timelines of what the person runs in the team.
+        work.wake("departure", row.user_id)
 
 
 def _managed(actor: Actor, slug: str) -> Tenant:
