@@ -269,7 +269,6 @@ RULES: Mapping[str, str] = {
     "AdmissionCheck": _("a check of the cluster failed"),
 }
 ANOTHER_TEAM = _("another team")
-TRANSLATED_PARAMS = frozenset({"rule", "why", "by"})
 
 
 # Why it was being stopped -> what it is when its pods are gone.

@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 
 from jobs.models import Run, Workload
 from jobs.selectors import waiting
-from jobs.states import ANOTHER_TEAM, EXPLANATIONS, RULES, TRANSLATED_PARAMS, Reason, State
+from jobs.states import ANOTHER_TEAM, EXPLANATIONS, RULES, Reason, State
 from portal.cluster import selectors as cluster
 from quotas import selectors as quotas
 
@@ -106,10 +106,9 @@ def sentence(msgid: str, params: Mapping[str, object], language: str | None) -> 
 
 def _in_words(name: str, value: object) -> object:
     """Rules, causes and "another team" are msgids themselves; names of people and pods are not."""
-    if name not in TRANSLATED_PARAMS or not isinstance(value, str):
-        return value
-    known = RULES.get(value, ANOTHER_TEAM if value == ANOTHER_TEAM else "")
-    return gettext(known) if known else value
+    if name in ("rule", "why") and isinstance(value, str):
+        return gettext(RULES[value]) if value in RULES else value
+    return gettext(ANOTHER_TEAM) if name == "by" and value == ANOTHER_TEAM else value
 
 
 class _Known(dict[str, object]):

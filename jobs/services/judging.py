@@ -12,11 +12,11 @@ from jobs import selectors
 from jobs.models import Workload, split
 from jobs.specs import Spec, SpecContext, parse, to_json
 from portal.kernel.actors import Actor
-from portal.kernel.errors import Invalid
+from portal.kernel.errors import Denied, Invalid
 from quotas import selectors as quotas
 from tenants import selectors as tenants
-from tenants.policies import require, require_active, require_scope, role_of
-from tenants.roles import Permission
+from tenants.policies import require_active, require_scope, role_of
+from tenants.roles import Permission, Role, allows
 
 if TYPE_CHECKING:
     from quotas.models import Flavor
@@ -45,21 +45,23 @@ def chosen_flavor(spec: Spec) -> Flavor:
 def judged(actor: Actor, *, kind: str, data: Mapping[str, Any]) -> Request:
     """Who asks, for which team, for what: every refusal that needs no other workload."""
     require_scope(actor, "write")
-    tenant = _tenant(actor, data)
-    require(actor, Permission.SUBMIT, tenant.pk)
+    tenant, role = _tenant(actor, data)
+    if not allows(role, Permission.SUBMIT):
+        raise Denied(_("Your role in this team does not allow this."))
     require_active(tenant)
-    context = selectors.spec_context(tenant, role_of(actor, tenant.pk), data)
+    context = selectors.spec_context(tenant, role, data)
     return Request(tenant, parse(kind, data, context), context)
 
 
-def _tenant(actor: Actor, data: Mapping[str, Any]) -> Tenant:
+def _tenant(actor: Actor, data: Mapping[str, Any]) -> tuple[Tenant, Role]:
     if "tenant" not in data:
         raise Invalid.field("tenant", _("This is required."), "required")
     slug = data["tenant"]
     found = tenants.by_slug(slug) if isinstance(slug, str) and len(slug) <= 40 and "\x00" not in slug else None
-    if found is None or role_of(actor, found.pk) is None:
+    role = role_of(actor, found.pk) if found is not None else None
+    if found is None or role is None:
         raise Invalid.field("tenant", NO_TEAM)
-    return found
+    return found, role
 
 
 def columns(spec: Spec) -> dict[str, Any]:
