@@ -186,15 +186,15 @@ SPECTACULAR_SETTINGS = {
 BROKER_URL = env.text("TURNO_BROKER_URL", "")
 CELERY_BROKER_URL = BROKER_URL or "memory://"
 CELERY_TASK_IGNORE_RESULT = True
-CELERY_TASK_ACKS_LATE = True
-CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_TASK_TIME_LIMIT = 120
 CELERY_TASK_SOFT_TIME_LIMIT = 100
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+# The work table brings back what a lost message was about: nothing is acknowledged late, kept or restored, and a worker
+# whose broker goes away has nothing to put back (kombu cannot, and ends the worker when it tries).
 CELERY_BROKER_TRANSPORT_OPTIONS = {
-    "visibility_timeout": 300,
+    "ack_emulation": False,
     "socket_connect_timeout": 0.2,
     "socket_timeout": 0.2,
     "retry_on_timeout": False,

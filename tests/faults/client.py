@@ -12,7 +12,10 @@ from typing import Any
 
 from tests.tooling.processes import wait_until
 
+# Nominal seconds; the stage's cluster is faster by `stage.SPEED`. A job runs until somebody ends it unless it is SHORT.
+SHORT = {"TURNO_SIM_SECONDS": "5"}
 TRAINING: dict[str, Any] = {
+    "env": {"TURNO_SIM_SECONDS": "3000"},
     "flavor": "cpu",
     "gpus": 0,
     "cpu": "1",

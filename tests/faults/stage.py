@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -21,6 +22,7 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
+import redis
 from django.db import connections
 from django.db.utils import load_backend
 from psycopg import sql
@@ -37,6 +39,8 @@ from tests.tooling.processes import ROOT, Running, free_port, listens, wait_unti
 SPEED = 10
 CONCURRENCY = 6
 PORTAL = ("web", "worker", "beat", "watch", "logs")
+# Whatever ends the suite ends its processes.
+TIED = ("setpriv", "--pdeathsig", "KILL") if shutil.which("setpriv") else ()
 NAMES = frozenset({"broker", "cluster", *PORTAL})
 
 
@@ -69,7 +73,7 @@ class Stage:
             kind, _, copy = name.partition("-")
             program = self.programs[kind]
             output = self.places.logs / f"{name}-{time.monotonic_ns()}.log"
-            command = [part.replace("COPY", copy or "1") for part in program.command]
+            command = [*TIED, *(part.replace("COPY", copy or "1") for part in program.command)]
             self.running[name] = Running(command, output, {**self.settings, **program.knows})
 
     def until_up(self, *names: str) -> None:
@@ -100,12 +104,15 @@ class Stage:
         os.killpg(self.running[name].process.pid, signal.SIGSTOP)
 
     def resume(self, name: str) -> None:
-        os.killpg(self.running[name].process.pid, signal.SIGCONT)
+        with suppress(ProcessLookupError):
+            os.killpg(self.running[name].process.pid, signal.SIGCONT)
 
     def whole(self) -> None:
         """Every process runs once, and nothing is broken any more."""
         self.proxy.faults.clear()
         self.kill(*(name for name in list(self.running) if name not in NAMES))
+        for name in self.running:
+            self.resume(name)
         dead = [name for name in NAMES if name not in self.running or self.running[name].process.poll() is not None]
         self.start(*dead)
         self.until_up(*dead)
@@ -116,11 +123,10 @@ class Stage:
         assert answer.status < 300, answer.text
         return answer.json
 
-    def broker(self, *words: str) -> None:
-        """A command to the broker."""
-        binary = Path(self.programs["broker"].command[0])
-        shell = binary.with_name(binary.name.replace("server", "cli"))
-        subprocess.run([str(shell), "-s", str(self.places.socket), *words], check=True, capture_output=True)
+    def flush_broker(self) -> None:
+        """Nothing is left in it, not even what its clients think is there."""
+        with redis.Redis(unix_socket_path=str(self.places.socket)) as client:
+            client.flushall()
 
     def said(self) -> str:
         """What all processes wrote so far."""
@@ -128,8 +134,6 @@ class Stage:
 
     def end(self) -> None:
         for name in list(self.running):
-            with suppress(ProcessLookupError):
-                self.resume(name)
             self.kill(name)
 
 

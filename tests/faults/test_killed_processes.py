@@ -10,11 +10,10 @@ import pytest
 from jobs.models import Run, RunObject, Workload
 from portal.kernel.models import Work
 from tests.faultproxy.proxy import Fault
-from tests.faults.client import Client
+from tests.faults.client import SHORT, Client
 from tests.faults.stage import Stage, locked, slow_history
 from tests.tooling.processes import wait_until
 
-SHORT = {"TURNO_SIM_SECONDS": "5"}
 # What a notebook becomes, in the order of its making: how each is asked for.
 OBJECTS = {
     "claim": "^PATCH .*/persistentvolumeclaims/{}-",
@@ -77,7 +76,7 @@ def test_a_worker_dies_inside_the_transaction_that_records(stage: Stage, luis: C
 def test_a_worker_dies_in_a_sweep(stage: Stage, luis: Client, name: str) -> None:
     stage.kill("worker")
     jobs = [luis.submit("training", f"{name}-{number}", env=SHORT) for number in range(4)]
-    stage.broker("FLUSHALL")
+    stage.flush_broker()
     Work.objects.filter(object_id__in=[job.id for job in jobs]).update(queued_at=None)
     stage.start("worker")
     stage.until_up("worker")
@@ -90,7 +89,7 @@ def test_a_worker_dies_in_a_sweep(stage: Stage, luis: Client, name: str) -> None
 
 
 def test_the_watcher_dies_in_a_batch(stage: Stage, luis: Client, name: str) -> None:
-    jobs = [luis.submit("training", f"{name}-{number}", env={"TURNO_SIM_SECONDS": "40"}) for number in range(3)]
+    jobs = [luis.submit("training", f"{name}-{number}") for number in range(3)]
     for job in jobs:
         job.until("running")
     with locked(stage):
