@@ -19,6 +19,7 @@ class User(AbstractUser):
     id = models.UUIDField(primary_key=True, default=ids.uuid7, editable=False)
     language = models.CharField(max_length=10, default="", blank=True)
     time_zone = models.CharField(max_length=64, default="", blank=True)
+    date_joined = models.DateTimeField(default=clock.now, editable=False)
 
     class Meta:
         verbose_name = "user"
