@@ -80,7 +80,7 @@ class Places:
     def secret_key(self) -> str:
         """The demo's own secret, made at the first start. OSError where the folder cannot be written."""
         file = self.folder / "secret_key"
-        if not file.exists():
+        if not file.exists() or not file.stat().st_size:
             file.touch(mode=0o600)
             file.write_text(secrets.token_urlsafe(50))
         return file.read_text()
@@ -100,7 +100,11 @@ def _port(name: str, default: int) -> int:
 
 
 def environment(places: Places, numbers: Ports, around: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """What every process of the demo finds in its environment; a TURNO_ variable set by the person wins."""
+    """What every process of the demo finds in its environment; a TURNO_ variable set by the person wins.
+
+    Compiled modules are kept even where the person's shell forbids it: eight processes that compile everything anew at
+    every start take a minute of a small machine.
+    """
     demo = {
         "DJANGO_SETTINGS_MODULE": "portal.settings",
         "PYTHONUNBUFFERED": "1",
@@ -112,4 +116,5 @@ def environment(places: Places, numbers: Ports, around: Mapping[str, str] = os.e
         "TURNO_PUBLIC_URL": f"http://127.0.0.1:{numbers.web}",
         "TURNO_LOG_JSON": "0",
     }
+    around = {key: value for key, value in around.items() if key != "PYTHONDONTWRITEBYTECODE"}
     return {**around, **demo, **{key: value for key, value in around.items() if key.startswith("TURNO_")}}

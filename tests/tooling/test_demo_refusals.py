@@ -99,6 +99,22 @@ def test_the_secret_is_kept_and_nobody_else_may_read_it(tmp_path: Path) -> None:
     assert (places.folder / "secret_key").stat().st_mode & 0o777 == 0o600
 
 
+def test_processes_keep_their_compiled_modules_for_the_next_start(tmp_path: Path) -> None:
+    places = Places(tmp_path / "demo")
+    places.create()
+    around = {"PYTHONDONTWRITEBYTECODE": "1", "LANG": "C.UTF-8"}
+    found = environment(places, Ports(1, 2, 3, 4), around)
+    assert "PYTHONDONTWRITEBYTECODE" not in found
+    assert found["LANG"] == "C.UTF-8"
+
+
+def test_a_secret_that_a_broken_off_start_left_empty_is_made_anew(tmp_path: Path) -> None:
+    places = Places(tmp_path / "demo")
+    places.create()
+    (places.folder / "secret_key").touch()
+    assert len(places.secret_key()) >= 50
+
+
 def test_a_deep_checkout_still_has_a_socket_that_fits(tmp_path: Path) -> None:
     deep = Places(tmp_path / ("d" * 120) / "demo")
     assert len(str(deep.socket)) <= SOCKET_PATH_LIMIT
