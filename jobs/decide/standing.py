@@ -22,7 +22,7 @@ def standing(record: Record, seen: Observation, now: datetime) -> Verdict:
     if ended is not None:
         return ended
     lost = ending.hopeless(record, seen.live_pods)
-    if lost is not None:
+    if lost is not None and not (record.kind == "endpoint" and any(seen.ready(pod) for pod in seen.pods)):
         return lost
     if seen.job is None and seen.controller is None:
         return Verdict()

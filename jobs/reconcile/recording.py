@@ -98,6 +98,11 @@ def _writes(at: Situation, written: Written, now: datetime) -> dict[str, Any]:
     """uids of run-owned objects, what `keep` has to remember, and a line of history for what others did."""
     for one, (uid, content) in written.uids.items():
         RunObject.objects.filter(pk=one.pk).update(uid=uid, applied_hash=content, created_at=now)
+    for one, content in written.contents.items():
+        RunObject.objects.filter(pk=one.pk).update(applied_hash=content)
+    for one, manager in written.drift.items():
+        told = {"object": f"{one.kind}/{one.name}", "manager": manager or SOMEBODY}
+        transitions.tell(at.workload, entry="drift", message=DRIFT, params=told)
     for drift in written.outcome.drift:
         manager = ", ".join(sorted(set(drift.managers.values()))) or SOMEBODY
         transitions.tell(at.workload, entry="drift", message=DRIFT, params={"object": drift.key, "manager": manager})
@@ -108,7 +113,7 @@ def _writes(at: Situation, written: Written, now: datetime) -> dict[str, Any]:
 
 def _keep_manifests(manifests: dict[RunObject, JsonObject]) -> None:
     for one, manifest in manifests.items():
-        RunObject.objects.filter(pk=one.pk).update(manifest=manifest)
+        RunObject.objects.filter(pk=one.pk).update(manifest=manifest, applied_hash=one.applied_hash)
 
 
 def _conclude(at: Situation, verdict: Verdict, now: datetime, changes: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ from django.conf import settings
 
 from jobs.manifests import secrets
 from jobs.models import RunObject
+from jobs.observe.drift import other_manager, repair
 from jobs.reconcile.loading import Situation
 from jobs.specs.words import is_reserved_label
 from portal.cluster import applied, names
@@ -35,6 +36,8 @@ class Written:
     uids: dict[RunObject, tuple[str, str]] = field(default_factory=dict)
     outcome: applied.Outcome = field(default_factory=lambda: applied.Outcome({}))
     gone: RunObject | None = None
+    contents: dict[RunObject, str] = field(default_factory=dict)
+    drift: dict[RunObject, str] = field(default_factory=dict)
     recreated: list[RunObject] = field(default_factory=list)
 
     @property
@@ -59,6 +62,8 @@ def write(at: Situation, gateway: ClusterGateway, lease: Lease) -> Written:
             written.uids[one] = _create(at, gateway, lease, one)
         elif not at.mirrored(one.kind, one.uid) and at.settled(one.kind, one.created_at):
             _missing(at, gateway, lease, one, written)
+        else:
+            _mend(at, gateway, lease, one, written)
     return written
 
 
@@ -132,6 +137,22 @@ def _missing(at: Situation, gateway: ClusterGateway, lease: Lease, one: RunObjec
     written.recreated.append(one)
 
 
+def _mend(at: Situation, gateway: ClusterGateway, lease: Lease, one: RunObject, written: Written) -> None:
+    """The mirror shows other content than we left: asks the server what it is, and puts our fields back."""
+    row = next((row for row in at.mirror if row.kind == one.kind and row.uid == one.uid), None)
+    if row is None or row.content_hash in ("", one.applied_hash):
+        return
+    found = gateway.get(ObjectRef.of(one.manifest))
+    if found is None or found["metadata"]["uid"] != one.uid:
+        return
+    patch = repair(one.manifest, found)
+    if patch:
+        manager = other_manager(found, names.field_manager(at.workload.cluster.instance))
+        found = _send(gateway, lease.require, one, patch, found)
+        written.drift[one] = manager
+    written.contents[one] = content_hash(found)
+
+
 def patch_live(at: Situation, gateway: ClusterGateway, lease: Lease) -> dict[RunObject, JsonObject]:
     """A live change, brought to the open run at fixed paths: labels, a job's priority, replicas.
 
@@ -174,5 +195,13 @@ def _patch(gateway: ClusterGateway, require: Callable[[], None], one: RunObject,
     if manifest.get("spec", {}).get("replicas") != one.manifest.get("spec", {}).get("replicas"):
         patch["spec"] = {"replicas": manifest["spec"]["replicas"]}
     if patch:
-        require()
-        gateway.patch(ref, patch, uid=one.uid, resource_version=found["metadata"]["resourceVersion"])
+        one.applied_hash = content_hash(_send(gateway, require, one, patch, found))
+
+
+def _send(
+    gateway: ClusterGateway, require: Callable[[], None], one: RunObject, patch: JsonObject, found: JsonObject
+) -> JsonObject:
+    """The patch, onto exactly what was looked at."""
+    require()
+    version = found["metadata"]["resourceVersion"]
+    return gateway.patch(ObjectRef.of(one.manifest), patch, uid=one.uid, resource_version=version)

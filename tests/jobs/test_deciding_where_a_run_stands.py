@@ -212,6 +212,11 @@ class TestEndpoint:
     def test_all_ready(self) -> None:
         assert self.deployment(pod("a", ready=True), pod("b", ready=True)).reason is Reason.READY
 
+    def test_one_that_cannot_start_does_not_end_those_that_answer(self) -> None:
+        bad = pod("b", waiting("ImagePullBackOff"))
+        assert self.deployment(pod("a", ready=True), bad).reason is Reason.REPLICAS_WAITING
+        assert self.deployment(bad).outcome == "failed"
+
     def test_none_admitted(self) -> None:
         queued = replace(pending(NEEDS_ONE), job_uid="uid-a")
         assert self.deployment(pod("a", gated=True, node=""), kueue=(queued,)).reason is Reason.WAITING_FOR_QUOTA

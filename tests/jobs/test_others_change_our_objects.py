@@ -87,6 +87,51 @@ def test_a_changed_service_gets_its_fields_back_and_keeps_other_peoples(stage: S
     assert FeedEntry.objects.filter(object_id=row.pk, type="drift").exists()
 
 
+class TestRunOwned:
+    def edit(self, stage: Stage, kind: str, name: str, patch: JsonObject) -> JsonObject:
+        found = get(stage, kind, name)
+        meta = found["metadata"]
+        ref = ObjectRef(kind, name, NAMESPACE)
+        return stage.gateway.patch(ref, patch, uid=meta["uid"], resource_version=meta["resourceVersion"])
+
+    def test_replicas_set_by_hand_are_put_back_and_told(self, stage: Stage, owner: Person) -> None:
+        row = running(stage, owner, "endpoint")
+        name = stage.names("Deployment")[0]
+        self.edit(stage, "Deployment", name, {"spec": {"replicas": 0}})
+        stage.run(8)
+        assert get(stage, "Deployment", name)["spec"]["replicas"] == 1
+        assert stage.reason(row) == ("running", "ready")
+        told = FeedEntry.objects.get(object_id=row.pk, type="drift")
+        assert told.params["object"] == f"Deployment/{name}"
+
+    def test_an_image_set_by_hand_is_put_back(self, stage: Stage, owner: Person) -> None:
+        row = running(stage, owner, "endpoint")
+        name = stage.names("Deployment")[0]
+        there = get(stage, "Deployment", name)["spec"]["template"]["spec"]["containers"]
+        there[0]["image"] = "evil.example/x:1"
+        self.edit(stage, "Deployment", name, {"spec": {"template": {"spec": {"containers": there}}}})
+        stage.run(12)
+        after = get(stage, "Deployment", name)["spec"]["template"]["spec"]["containers"][0]
+        assert after["image"] == "registry.turno.example/vllm:1"
+        assert after["env"] == there[0]["env"]
+        assert stage.reason(row) == ("running", "ready")
+
+    def test_labels_of_others_stay_and_ours_come_back(self, stage: Stage, owner: Person) -> None:
+        row = running(stage, owner)
+        name = stage.names("Job")[0]
+        self.edit(stage, "Job", name, {"metadata": {"labels": {"theirs": "1", "turno.dev/tenant": "other"}}})
+        stage.run(4)
+        labels = get(stage, "Job", name)["metadata"]["labels"]
+        assert (labels["theirs"], labels["turno.dev/tenant"]) == ("1", "data")
+        assert FeedEntry.objects.filter(object_id=row.pk, type="drift").count() == 1
+
+    @pytest.mark.parametrize("kind", ["training", "notebook", "endpoint"])
+    def test_what_kubernetes_and_kueue_write_is_no_drift(self, stage: Stage, owner: Person, kind: str) -> None:
+        row = running(stage, owner, kind)
+        stage.run(3)
+        assert not FeedEntry.objects.filter(object_id=row.pk, type="drift").exists()
+
+
 def test_a_running_notebook_that_loses_its_home_fails_and_gets_no_new_one(stage: Stage, owner: Person) -> None:
     row = running(stage, owner, "notebook")
     name = stage.names("PersistentVolumeClaim")[0]
