@@ -4,20 +4,19 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('jobs', '0004_tenantgate_workload_applied_workload_bulk_and_more'),
+        ("jobs", "0004_tenantgate_workload_applied_workload_bulk_and_more"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='run',
-            name='placed',
+            model_name="run",
+            name="placed",
             field=models.JSONField(blank=True, default=dict),
         ),
         migrations.AlterField(
-            model_name='workload',
-            name='reason',
-            field=models.CharField(blank=True, default='', max_length=40),
+            model_name="workload",
+            name="reason",
+            field=models.CharField(blank=True, default="", max_length=40),
         ),
     ]

@@ -8,141 +8,259 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('cluster', '0001_initial'),
+        ("cluster", "0001_initial"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Image',
+            name="Image",
             fields=[
-                ('id', models.UUIDField(default=portal.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('name', models.CharField(max_length=40, unique=True, validators=[django.core.validators.RegexValidator('^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$')])),
-                ('reference', models.CharField(max_length=400)),
-                ('kinds', models.JSONField(default=list)),
-                ('description', models.CharField(blank=True, default='', max_length=300)),
-                ('uid', models.PositiveIntegerField(default=1000)),
-                ('gid', models.PositiveIntegerField(default=1000)),
-                ('home', models.CharField(default='/home/user', max_length=200)),
-                ('command', models.JSONField(blank=True, default=list)),
-                ('writable_paths', models.JSONField(blank=True, default=list)),
-                ('env', models.JSONField(blank=True, default=dict)),
-                ('active', models.BooleanField(default=True)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=portal.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                (
+                    "name",
+                    models.CharField(
+                        max_length=40,
+                        unique=True,
+                        validators=[django.core.validators.RegexValidator("^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$")],
+                    ),
+                ),
+                ("reference", models.CharField(max_length=400)),
+                ("kinds", models.JSONField(default=list)),
+                ("description", models.CharField(blank=True, default="", max_length=300)),
+                ("uid", models.PositiveIntegerField(default=1000)),
+                ("gid", models.PositiveIntegerField(default=1000)),
+                ("home", models.CharField(default="/home/user", max_length=200)),
+                ("command", models.JSONField(blank=True, default=list)),
+                ("writable_paths", models.JSONField(blank=True, default=list)),
+                ("env", models.JSONField(blank=True, default=dict)),
+                ("active", models.BooleanField(default=True)),
             ],
         ),
         migrations.CreateModel(
-            name='Quota',
+            name="Quota",
             fields=[
-                ('id', models.UUIDField(default=portal.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('resource', models.CharField(max_length=100)),
-                ('nominal', models.PositiveIntegerField(default=0)),
-                ('borrowing_limit', models.PositiveIntegerField(blank=True, null=True)),
-                ('lending_limit', models.PositiveIntegerField(blank=True, null=True)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=portal.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("resource", models.CharField(max_length=100)),
+                ("nominal", models.PositiveIntegerField(default=0)),
+                ("borrowing_limit", models.PositiveIntegerField(blank=True, null=True)),
+                ("lending_limit", models.PositiveIntegerField(blank=True, null=True)),
             ],
         ),
         migrations.CreateModel(
-            name='Allocation',
+            name="Allocation",
             fields=[
-                ('id', models.UUIDField(default=portal.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('cluster_id', models.UUIDField()),
-                ('kueue_uid', models.CharField(max_length=64)),
-                ('flavor', models.CharField(max_length=40)),
-                ('resource', models.CharField(max_length=100)),
-                ('units', models.PositiveIntegerField()),
-                ('admitted_at', models.DateTimeField()),
-                ('released_at', models.DateTimeField(null=True)),
-                ('why', models.CharField(blank=True, default='', max_length=40)),
-                ('by', models.CharField(blank=True, default='', max_length=200)),
-                ('tenant_id', models.UUIDField()),
-                ('tenant_slug', models.CharField(max_length=40)),
-                ('project', models.CharField(blank=True, default='', max_length=63)),
-                ('workload_id', models.UUIDField()),
-                ('workload_kind', models.CharField(max_length=16)),
-                ('run', models.PositiveIntegerField()),
-                ('owner_type', models.CharField(max_length=16)),
-                ('owner_label', models.CharField(max_length=150)),
-                ('created_at', models.DateTimeField(default=portal.kernel.clock.now)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=portal.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("cluster_id", models.UUIDField()),
+                ("kueue_uid", models.CharField(max_length=64)),
+                ("flavor", models.CharField(max_length=40)),
+                ("resource", models.CharField(max_length=100)),
+                ("units", models.PositiveIntegerField()),
+                ("admitted_at", models.DateTimeField()),
+                ("released_at", models.DateTimeField(null=True)),
+                ("why", models.CharField(blank=True, default="", max_length=40)),
+                ("by", models.CharField(blank=True, default="", max_length=200)),
+                ("tenant_id", models.UUIDField()),
+                ("tenant_slug", models.CharField(max_length=40)),
+                ("project", models.CharField(blank=True, default="", max_length=63)),
+                ("workload_id", models.UUIDField()),
+                ("workload_kind", models.CharField(max_length=16)),
+                ("run", models.PositiveIntegerField()),
+                ("owner_type", models.CharField(max_length=16)),
+                ("owner_label", models.CharField(max_length=150)),
+                ("created_at", models.DateTimeField(default=portal.kernel.clock.now)),
             ],
             options={
-                'indexes': [models.Index(fields=['workload_id', 'run'], name='allocation_of_run'), models.Index(fields=['tenant_id', 'admitted_at'], name='allocation_of_tenant')],
-                'constraints': [models.UniqueConstraint(fields=('kueue_uid', 'flavor', 'resource', 'admitted_at'), name='allocation_once')],
+                "indexes": [
+                    models.Index(fields=["workload_id", "run"], name="allocation_of_run"),
+                    models.Index(fields=["tenant_id", "admitted_at"], name="allocation_of_tenant"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("kueue_uid", "flavor", "resource", "admitted_at"), name="allocation_once"
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Cohort',
+            name="Cohort",
             fields=[
-                ('applied', models.JSONField(blank=True, default=dict)),
-                ('problem', models.TextField(blank=True, default='')),
-                ('synced_at', models.DateTimeField(blank=True, null=True)),
-                ('id', models.UUIDField(default=portal.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('name', models.CharField(max_length=40, validators=[django.core.validators.RegexValidator('^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$')])),
-                ('show_teams', models.BooleanField(default=False)),
-                ('cluster', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='cluster.cluster')),
-                ('parent', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='quotas.cohort')),
+                ("applied", models.JSONField(blank=True, default=dict)),
+                ("problem", models.TextField(blank=True, default="")),
+                ("synced_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=portal.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                (
+                    "name",
+                    models.CharField(
+                        max_length=40,
+                        validators=[django.core.validators.RegexValidator("^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$")],
+                    ),
+                ),
+                ("show_teams", models.BooleanField(default=False)),
+                (
+                    "cluster",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="cluster.cluster"
+                    ),
+                ),
+                (
+                    "parent",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="quotas.cohort",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Flavor',
+            name="Flavor",
             fields=[
-                ('applied', models.JSONField(blank=True, default=dict)),
-                ('problem', models.TextField(blank=True, default='')),
-                ('synced_at', models.DateTimeField(blank=True, null=True)),
-                ('id', models.UUIDField(default=portal.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('name', models.CharField(max_length=40, unique=True, validators=[django.core.validators.RegexValidator('^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$')])),
-                ('mode', models.CharField(choices=[('whole', 'Whole'), ('mig', 'Mig'), ('shared', 'Shared'), ('claim', 'Claim'), ('none', 'None')], max_length=8)),
-                ('card', models.CharField(blank=True, default='', max_length=60)),
-                ('resource', models.CharField(blank=True, default='', max_length=100)),
-                ('memory_mib', models.PositiveIntegerField(default=0)),
-                ('max_per_node', models.PositiveIntegerField(default=0)),
-                ('node_labels', models.JSONField(blank=True, default=dict)),
-                ('tolerations', models.JSONField(blank=True, default=list)),
-                ('active', models.BooleanField(default=True)),
-                ('cluster', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='cluster.cluster')),
+                ("applied", models.JSONField(blank=True, default=dict)),
+                ("problem", models.TextField(blank=True, default="")),
+                ("synced_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=portal.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                (
+                    "name",
+                    models.CharField(
+                        max_length=40,
+                        unique=True,
+                        validators=[django.core.validators.RegexValidator("^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$")],
+                    ),
+                ),
+                (
+                    "mode",
+                    models.CharField(
+                        choices=[
+                            ("whole", "Whole"),
+                            ("mig", "Mig"),
+                            ("shared", "Shared"),
+                            ("claim", "Claim"),
+                            ("none", "None"),
+                        ],
+                        max_length=8,
+                    ),
+                ),
+                ("card", models.CharField(blank=True, default="", max_length=60)),
+                ("resource", models.CharField(blank=True, default="", max_length=100)),
+                ("memory_mib", models.PositiveIntegerField(default=0)),
+                ("max_per_node", models.PositiveIntegerField(default=0)),
+                ("node_labels", models.JSONField(blank=True, default=dict)),
+                ("tolerations", models.JSONField(blank=True, default=list)),
+                ("active", models.BooleanField(default=True)),
+                (
+                    "cluster",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="cluster.cluster"
+                    ),
+                ),
             ],
             options={
-                'abstract': False,
+                "abstract": False,
             },
         ),
         migrations.CreateModel(
-            name='FlavorPrice',
+            name="FlavorPrice",
             fields=[
-                ('id', models.UUIDField(default=portal.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('valid_from', models.DateField()),
-                ('price_hour', models.DecimalField(decimal_places=4, max_digits=12)),
-                ('flavor', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='quotas.flavor')),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=portal.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("valid_from", models.DateField()),
+                ("price_hour", models.DecimalField(decimal_places=4, max_digits=12)),
+                (
+                    "flavor",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="quotas.flavor"
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='PriorityClass',
+            name="PriorityClass",
             fields=[
-                ('applied', models.JSONField(blank=True, default=dict)),
-                ('problem', models.TextField(blank=True, default='')),
-                ('synced_at', models.DateTimeField(blank=True, null=True)),
-                ('id', models.UUIDField(default=portal.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('name', models.CharField(max_length=40, validators=[django.core.validators.RegexValidator('^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$')])),
-                ('value', models.IntegerField()),
-                ('description', models.CharField(blank=True, default='', max_length=200)),
-                ('managers_only', models.BooleanField(default=False)),
-                ('is_default', models.BooleanField(default=False)),
-                ('cluster', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='cluster.cluster')),
+                ("applied", models.JSONField(blank=True, default=dict)),
+                ("problem", models.TextField(blank=True, default="")),
+                ("synced_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=portal.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                (
+                    "name",
+                    models.CharField(
+                        max_length=40,
+                        validators=[django.core.validators.RegexValidator("^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$")],
+                    ),
+                ),
+                ("value", models.IntegerField()),
+                ("description", models.CharField(blank=True, default="", max_length=200)),
+                ("managers_only", models.BooleanField(default=False)),
+                ("is_default", models.BooleanField(default=False)),
+                (
+                    "cluster",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="cluster.cluster"
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Queue',
+            name="Queue",
             fields=[
-                ('applied', models.JSONField(blank=True, default=dict)),
-                ('problem', models.TextField(blank=True, default='')),
-                ('synced_at', models.DateTimeField(blank=True, null=True)),
-                ('id', models.UUIDField(default=portal.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('reclaim_within_cohort', models.CharField(default='Any', max_length=16)),
-                ('within_queue', models.CharField(default='LowerPriority', max_length=32)),
-                ('active', models.BooleanField(default=True)),
-                ('cpu', models.CharField(default='1000', max_length=20)),
-                ('memory', models.CharField(default='4Ti', max_length=20)),
-                ('cluster', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='cluster.cluster')),
+                ("applied", models.JSONField(blank=True, default=dict)),
+                ("problem", models.TextField(blank=True, default="")),
+                ("synced_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=portal.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("reclaim_within_cohort", models.CharField(default="Any", max_length=16)),
+                ("within_queue", models.CharField(default="LowerPriority", max_length=32)),
+                ("active", models.BooleanField(default=True)),
+                ("cpu", models.CharField(default="1000", max_length=20)),
+                ("memory", models.CharField(default="4Ti", max_length=20)),
+                (
+                    "cluster",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="cluster.cluster"
+                    ),
+                ),
             ],
         ),
     ]

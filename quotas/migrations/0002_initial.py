@@ -5,54 +5,57 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('cluster', '0001_initial'),
-        ('quotas', '0001_initial'),
-        ('tenants', '0001_initial'),
+        ("cluster", "0001_initial"),
+        ("quotas", "0001_initial"),
+        ("tenants", "0001_initial"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='queue',
-            name='tenant',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='tenants.tenant'),
+            model_name="queue",
+            name="tenant",
+            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name="+", to="tenants.tenant"),
         ),
         migrations.AddField(
-            model_name='quota',
-            name='cluster',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='cluster.cluster'),
+            model_name="quota",
+            name="cluster",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.PROTECT, related_name="+", to="cluster.cluster"
+            ),
         ),
         migrations.AddField(
-            model_name='quota',
-            name='flavor',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='quotas.flavor'),
+            model_name="quota",
+            name="flavor",
+            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name="+", to="quotas.flavor"),
         ),
         migrations.AddField(
-            model_name='quota',
-            name='tenant',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='tenants.tenant'),
+            model_name="quota",
+            name="tenant",
+            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name="+", to="tenants.tenant"),
         ),
         migrations.AddConstraint(
-            model_name='cohort',
-            constraint=models.UniqueConstraint(fields=('cluster', 'name'), name='cohort_once'),
+            model_name="cohort",
+            constraint=models.UniqueConstraint(fields=("cluster", "name"), name="cohort_once"),
         ),
         migrations.AddConstraint(
-            model_name='flavorprice',
-            constraint=models.UniqueConstraint(fields=('flavor', 'valid_from'), name='flavor_price_once_a_day'),
+            model_name="flavorprice",
+            constraint=models.UniqueConstraint(fields=("flavor", "valid_from"), name="flavor_price_once_a_day"),
         ),
         migrations.AddConstraint(
-            model_name='priorityclass',
-            constraint=models.UniqueConstraint(fields=('cluster', 'name'), name='priority_once'),
+            model_name="priorityclass",
+            constraint=models.UniqueConstraint(fields=("cluster", "name"), name="priority_once"),
         ),
         migrations.AddConstraint(
-            model_name='queue',
-            constraint=models.UniqueConstraint(fields=('tenant', 'cluster'), name='queue_once'),
+            model_name="queue",
+            constraint=models.UniqueConstraint(fields=("tenant", "cluster"), name="queue_once"),
         ),
         migrations.AddConstraint(
-            model_name='quota',
-            constraint=models.UniqueConstraint(fields=('tenant', 'cluster', 'flavor', 'resource'), name='quota_cell_once'),
+            model_name="quota",
+            constraint=models.UniqueConstraint(
+                fields=("tenant", "cluster", "flavor", "resource"), name="quota_cell_once"
+            ),
         ),
     ]

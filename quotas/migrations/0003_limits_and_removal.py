@@ -4,56 +4,76 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('cluster', '0001_initial'),
-        ('quotas', '0002_initial'),
-        ('tenants', '0001_initial'),
+        ("cluster", "0001_initial"),
+        ("quotas", "0002_initial"),
+        ("tenants", "0001_initial"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='cohort',
-            name='deleting',
+            model_name="cohort",
+            name="deleting",
             field=models.BooleanField(default=False),
         ),
         migrations.AddField(
-            model_name='flavor',
-            name='deleting',
+            model_name="flavor",
+            name="deleting",
             field=models.BooleanField(default=False),
         ),
         migrations.AddField(
-            model_name='priorityclass',
-            name='deleting',
+            model_name="priorityclass",
+            name="deleting",
             field=models.BooleanField(default=False),
         ),
         migrations.AlterField(
-            model_name='queue',
-            name='id',
+            model_name="queue",
+            name="id",
             field=models.UUIDField(editable=False, primary_key=True, serialize=False),
         ),
         migrations.AddConstraint(
-            model_name='allocation',
-            constraint=models.CheckConstraint(condition=models.Q(('released_at', None), ('released_at__gte', models.F('admitted_at')), _connector='OR'), name='allocation_ends_after_it_starts'),
+            model_name="allocation",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("released_at", None), ("released_at__gte", models.F("admitted_at")), _connector="OR"
+                ),
+                name="allocation_ends_after_it_starts",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='flavor',
-            constraint=models.UniqueConstraint(condition=models.Q(('mode', 'none')), fields=('cluster',), name='flavor_one_cpu_per_cluster'),
+            model_name="flavor",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("mode", "none")), fields=("cluster",), name="flavor_one_cpu_per_cluster"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='flavor',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('mode', 'none'), ('resource', '')), models.Q(models.Q(('mode', 'none'), _negated=True), models.Q(('resource', ''), _negated=True)), _connector='OR'), name='flavor_resource_unless_cpu'),
+            model_name="flavor",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("mode", "none"), ("resource", "")),
+                    models.Q(models.Q(("mode", "none"), _negated=True), models.Q(("resource", ""), _negated=True)),
+                    _connector="OR",
+                ),
+                name="flavor_resource_unless_cpu",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='image',
-            constraint=models.CheckConstraint(condition=models.Q(('uid__gt', 0)), name='image_never_runs_as_root'),
+            model_name="image",
+            constraint=models.CheckConstraint(condition=models.Q(("uid__gt", 0)), name="image_never_runs_as_root"),
         ),
         migrations.AddConstraint(
-            model_name='priorityclass',
-            constraint=models.UniqueConstraint(condition=models.Q(('is_default', True)), fields=('cluster',), name='priority_one_default_per_cluster'),
+            model_name="priorityclass",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("is_default", True)), fields=("cluster",), name="priority_one_default_per_cluster"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='quota',
-            constraint=models.CheckConstraint(condition=models.Q(('lending_limit', None), ('lending_limit__lte', models.F('nominal')), _connector='OR'), name='quota_lends_what_it_has'),
+            model_name="quota",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("lending_limit", None), ("lending_limit__lte", models.F("nominal")), _connector="OR"
+                ),
+                name="quota_lends_what_it_has",
+            ),
         ),
     ]
