@@ -3,6 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 # The browser and fuzz suites import what only the larger environment has.
 SMALL := --ignore tests/browser --ignore tests/fuzz
+# Two processes, a file at a time: suites with servers of their own start them once per process.
+WORKERS ?= 2
+PARALLEL := -n $(WORKERS) --dist loadfile
 
 .PHONY: help demo demo-reset test test-services test-browser test-fuzz check format messages bench env-demo env-test env-dev
 
@@ -16,10 +19,10 @@ demo-reset: env-demo ## forget everything the demo kept
 	@$(BIN)/python -m deploy.demo reset
 
 test: env-test ## the suite that needs nothing but Python
-	$(BIN)/python -m pytest $(SMALL) -m "not services and not cluster" $(ARGS)
+	$(BIN)/python -m pytest $(PARALLEL) $(SMALL) -m "not services and not cluster" $(ARGS)
 
 test-services: env-test ## the same suite against real PostgreSQL and Redis found on this machine
-	$(BIN)/python -m deploy.services -- $(BIN)/python -m pytest $(SMALL) -m "not cluster" $(ARGS)
+	$(BIN)/python -m deploy.services -- $(BIN)/python -m pytest $(PARALLEL) $(SMALL) -m "not cluster" $(ARGS)
 
 test-browser: env-dev ## the pages in a real Chromium (CHROMIUM, default /usr/bin/chromium)
 	$(BIN)/python -m pytest -m browser $(ARGS)
