@@ -24,8 +24,8 @@ RUNNING = {"running": {"startedAt": "2026-12-01T09:00:00Z"}}
 ENDED = {"terminated": {"exitCode": 0, "reason": "Completed"}}
 
 
-def new_desk(on: Cluster, address: str) -> Desk:
-    return Desk(on, KubeGateway(Connection(address), manager="turno-turno", timeouts=QUICK), lambda: None)
+def new_desk(on: Cluster, address: str, timeouts: Timeouts = QUICK) -> Desk:
+    return Desk(on, KubeGateway(Connection(address), manager="turno-turno", timeouts=timeouts), lambda: None)
 
 
 @dataclass

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from portal.cluster import logs
+from portal.cluster.kube import Timeouts
 from portal.cluster.models import LogChunk
 from tests.cluster.logs.desk import Scene, new_desk
 from tests.faultproxy.proxy import Fault, FaultProxy
@@ -62,7 +63,7 @@ def test_numbers_through_five_cut_connections_and_two_restarts(scene: Scene) -> 
 def test_all_viewers_share_one_upstream_reading(scene: Scene) -> None:
     pod = scene.pod()
     with FaultProxy(scene.server.address) as proxy:
-        scene.desk = new_desk(scene.on, proxy.address)
+        scene.desk = new_desk(scene.on, proxy.address, Timeouts(log_silence=60))
         for _ in range(3):
             scene.look()
             scene.desk.turn()
