@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import sqlite3
@@ -123,6 +124,10 @@ class Stage:
         assert answer.status < 300, answer.text
         return answer.json
 
+    def asked(self, pattern: str) -> int:
+        """How many requests that look so have reached the proxy."""
+        return sum(1 for request in self.proxy.seen if re.search(pattern, request))
+
     def flush_broker(self) -> None:
         """Nothing is left in it, not even what its clients think is there."""
         with redis.Redis(unix_socket_path=str(self.places.socket)) as client:
@@ -140,7 +145,7 @@ class Stage:
 # SQLite has no sleep: a long count takes its place.
 SLOW_SQLITE = """
 CREATE VIEW slow_view AS WITH RECURSIVE counting(x) AS
-    (SELECT 1 UNION ALL SELECT x + 1 FROM counting WHERE x < 100000000) SELECT max(x) AS most FROM counting;
+    (SELECT 1 UNION ALL SELECT x + 1 FROM counting WHERE x < 40000000) SELECT max(x) AS most FROM counting;
 CREATE TRIGGER slow AFTER INSERT ON kernel_feedentry WHEN NEW.source = 'turno' AND NEW.by_type = ''
     BEGIN UPDATE kernel_feedentry SET run = run WHERE id = NEW.id AND (SELECT most FROM slow_view) = 0; END;
 """

@@ -67,22 +67,19 @@ def test_an_api_server_that_asks_for_patience_gets_it(stage: Stage, luis: Client
     stage.proxy.seen.clear()
     began = time.monotonic()
     job = luis.submit("training", name, env=SHORT)
-    wait_until(lambda: posts(stage) == 1, "the first try")
-    wait_until(lambda: posts(stage) == 2, "the second")
+    wait_until(lambda: stage.asked("^POST .*/jobs") == 1, "the first try")
+    wait_until(lambda: stage.asked("^POST .*/jobs") == 2, "the second")
     assert time.monotonic() - began >= 3
     job.until("succeeded")
 
 
-def posts(stage: Stage) -> int:
-    return sum(1 for request in stage.proxy.seen if request.startswith("POST") and "/jobs" in request)
-
-
 def test_access_that_is_taken_away_is_told_and_nothing_is_lost(stage: Stage, luis: Client, name: str) -> None:
     fault = stage.proxy.add(Fault("status", match="^POST .*/jobs", status=403))
+    stage.proxy.seen.clear()
     job = luis.submit("training", name, env=SHORT)
     said = job.until("submitted", reason="cluster_refuses_access")
     assert "since" in said["message"]
-    assert posts(stage) <= 5
+    assert stage.asked("^POST .*/jobs") <= 5
     stage.proxy.remove(fault)
     job.until("succeeded")
 
