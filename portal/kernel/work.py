@@ -103,19 +103,18 @@ def wake(kind: str, object_id: UUID, *, in_seconds: float = 0.0) -> None:
 
 
 def wake_many(kind: str, object_ids: Collection[UUID]) -> None:
-    """`wake` for many objects of one kind, in a number of statements that grows only with those seen the first time."""
+    """`wake` for many objects of one kind at once, in a fixed number of statements."""
     unit = current()
     now = clock.now()
     rows = Work.objects.filter(kind=kind, object_id__in=object_ids)
+    new = set(object_ids).difference(rows.values_list("object_id", flat=True))
+    Work.objects.bulk_create([Work(kind=kind, object_id=each) for each in sorted(new)], ignore_conflicts=True)
     rows.update(wanted_seq=F("wanted_seq") + 1, parked_reason="", attempts=0)
     rows.filter(Q(due_at=None) | Q(due_at__gt=now)).update(due_at=now)
-    queued = dict(rows.values_list("object_id", "queued_at"))
-    unsent = [key for key, at in queued.items() if at is None or at < now - RESEND_AFTER]
-    if unsent:
-        Work.objects.filter(kind=kind, object_id__in=unsent).update(queued_at=now)
-        unit.callbacks += [partial(broker.send, kind, str(object_id)) for object_id in unsent]
-    for object_id in set(object_ids) - queued.keys():
-        wake(kind, object_id)
+    stale = Q(queued_at=None) | Q(queued_at__lt=now - RESEND_AFTER)
+    unsent = list(rows.filter(stale).values_list("object_id", flat=True))
+    rows.filter(object_id__in=unsent).update(queued_at=now)
+    unit.callbacks += [partial(broker.send, kind, str(object_id)) for object_id in unsent]
 
 
 def acquire(kind: str, object_id: UUID) -> Lease | None:
