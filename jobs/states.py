@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import StrEnum
 
 
@@ -46,6 +47,8 @@ TRANSITIONS: Mapping[State, frozenset[State]] = {
 }
 FINAL_STATES = frozenset({S.STOPPED, S.SUCCEEDED, S.FAILED, S.DELETED})
 LIVE_STATES = frozenset(S) - FINAL_STATES - {S.DELETING}
+# How long the home folder of a deleted notebook is kept.
+HOME_KEPT = timedelta(days=7)
 
 
 class Reason(StrEnum):

@@ -38,6 +38,24 @@ def test_a_submitted_workload_has_its_first_run_a_wake_a_history_and_an_audit_ro
     assert AuditEvent.objects.get(target_id=str(row.pk)).verb == "workload.submit"
 
 
+def test_a_notebook_says_that_its_home_is_new_and_of_the_kept_one_of_its_name(
+    owner: Person, room: Lab, frozen: FrozenClock
+) -> None:
+    jobs.with_gateway(room.cluster)
+
+    def told() -> str:
+        row = jobs.submitted(owner, "notebook")
+        entry = selectors.events(owner, row.pk).get(type="home")
+        Workload.objects.filter(pk=row.pk).update(state=State.DELETED, deleted_at=frozen.at)
+        return selectors.sentence(entry.message, entry.params, "en")
+
+    assert told() == "It begins with a new, empty home folder."
+    frozen.move(days=2)
+    assert "deleted at 2026-12-01T09:00:00Z is another: it is kept for 7 days" in told()
+    frozen.move(days=8)
+    assert told() == "It begins with a new, empty home folder."
+
+
 def test_environment_values_stay_out_of_the_audit_log(owner: Person, room: Lab) -> None:
     row = jobs.submitted(owner, env={"WANDB_MODE": "canary-value"})
     assert "canary-value" not in str(AuditEvent.objects.get(target_id=str(row.pk)).after)
