@@ -26,7 +26,7 @@ from portal.cluster.port import (
     Unreachable,
 )
 from portal.cluster.streams import Heard, Item, KindStream, Listed, Restarted, Seen, Term, Trouble, collect
-from portal.kernel import clock
+from portal.kernel import clock, work
 from portal.kernel.leader import Leadership
 
 log = logging.getLogger(__name__)
@@ -210,6 +210,7 @@ class ClusterWatch(threading.Thread):
         elif self.cluster.unreachable_since is not None and not probe.failures and probe.discovery is not None:
             self.cluster.unreachable_since = None
             row.update(unreachable_since=None, unreachable_reason="")
+            work.hurry()
             log.info("cluster %s answers again", self.cluster.name)
         if probe.discovery is not None and not probe.away:
             self._tell_capabilities(row, probe.discovery)

@@ -206,3 +206,19 @@ def test_a_killed_worker_delays_its_object_by_one_lease(frozen) -> None:
     assert not work.due(), "held until the lease runs out"
     Work.objects.update(lease_until=Now() - timedelta(seconds=1))
     assert len(work.due()) == 1
+
+
+def refused(_lease: work.Lease) -> float | None:
+    raise work.Retry("the cluster is away", after=30.0)
+
+
+@pytest.mark.django_db
+def test_when_what_failed_is_back_nobody_waits_for_patience_to_end(frozen) -> None:
+    waits, rests = uuid.uuid4(), uuid.uuid4()
+    wake(waits)
+    work.run(KIND, waits, refused)
+    wake(rests)
+    work.run(KIND, rests, lambda _lease: 20.0)
+    assert not work.due()
+    assert work.hurry() == 1
+    assert [one.object_id for one in work.due()] == [waits]
