@@ -10,6 +10,7 @@ from jobs.manifests.secrets import KeyMissing
 from jobs.models import Workload
 from jobs.reconcile import trouble
 from jobs.reconcile.loading import Situation, load
+from jobs.reconcile.recording import keep_progress
 from jobs.reconcile.removing import remove_strays
 from jobs.reconcile.steps import step_for
 from jobs.reconcile.writing import NameConflict
@@ -52,4 +53,5 @@ def _pass(at: Situation, lease: Lease, gateway: ClusterGateway, now: datetime) -
     except KeyMissing as missing:
         return trouble.key_missing(at, lease, missing, now)
     except ClusterError as error:
+        keep_progress(at, lease, now)
         return trouble.answer(at, lease, error, now)

@@ -12,6 +12,7 @@ from jobs.observe import Observation, Seen, observe
 from jobs.specs import Spec, from_json
 from jobs.states import State
 from portal.cluster import selectors as cluster
+from portal.cluster.applied import Outcome
 from portal.cluster.models import MirrorObject, MirrorStream
 from quotas import selectors as quotas
 
@@ -21,8 +22,32 @@ RUN_OWNED = frozenset({"Job", "StatefulSet", "Deployment"})
 
 
 @dataclass
+class Written:
+    """What a pass found or made on the cluster: to be recorded in one transaction.
+
+    `uids`: of run-owned objects, with the hash of their content; `drift`: whoever changed one, by its row.
+    """
+
+    uids: dict[RunObject, tuple[str, str]] = field(default_factory=dict)
+    contents: dict[RunObject, str] = field(default_factory=dict)
+    drift: dict[RunObject, str] = field(default_factory=dict)
+    recreated: list[RunObject] = field(default_factory=list)
+    outcomes: list[Outcome] = field(default_factory=list)
+    gone: RunObject | None = None
+
+    @property
+    def lost_data(self) -> str:
+        """The name of a claim that is gone with what was in it; "" otherwise."""
+        lost = (key.partition("/")[2] for outcome in self.outcomes for key in outcome.lost)
+        return next(lost, "")
+
+
+@dataclass
 class Situation:
-    """One workload, its newest run, the stored objects of all its runs, and the mirror."""
+    """One workload, its newest run, the stored objects of all its runs, and the mirror.
+
+    `written`, `gone`: what the pass has done so far, kept even where it ends early.
+    """
 
     workload: Workload
     run: Run
@@ -30,6 +55,8 @@ class Situation:
     mirror: list[MirrorObject]
     synced: Mapping[str, datetime | None]
     seen: Observation = field(default_factory=Observation)
+    written: Written = field(default_factory=Written)
+    gone: list[RunObject] = field(default_factory=list)
 
     @property
     def kueue(self) -> list[MirrorObject]:

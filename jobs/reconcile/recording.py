@@ -12,8 +12,7 @@ from jobs.decide import DELETED, FAILED, STOPPED, Verdict, replicas_queued, stam
 from jobs.manifests.plan import JsonObject
 from jobs.models import Run, RunObject
 from jobs.reconcile import allocations, events
-from jobs.reconcile.loading import Situation
-from jobs.reconcile.writing import Written
+from jobs.reconcile.loading import Situation, Written
 from jobs.specs import Training
 from jobs.states import EXPLANATIONS, STOPPED_AS, Reason, State, gettext_noop
 from portal.kernel import work
@@ -103,12 +102,26 @@ def _writes(at: Situation, written: Written, now: datetime) -> dict[str, Any]:
     for one, manager in written.drift.items():
         told = {"object": f"{one.kind}/{one.name}", "manager": manager or SOMEBODY}
         transitions.tell(at.workload, entry="drift", message=DRIFT, params=told)
-    for drift in written.outcome.drift:
-        manager = ", ".join(sorted(set(drift.managers.values()))) or SOMEBODY
-        transitions.tell(at.workload, entry="drift", message=DRIFT, params={"object": drift.key, "manager": manager})
-    for name in [*written.outcome.recreated, *(f"{one.kind}/{one.name}" for one in written.recreated)]:
+    kept = dict(at.workload.applied)
+    made_again = [f"{one.kind}/{one.name}" for one in written.recreated]
+    for outcome in written.outcomes:
+        kept |= outcome.applied
+        made_again += outcome.recreated
+        for drift in outcome.drift:
+            manager = ", ".join(sorted(set(drift.managers.values()))) or SOMEBODY
+            told = {"object": drift.key, "manager": manager}
+            transitions.tell(at.workload, entry="drift", message=DRIFT, params=told)
+    for name in made_again:
         transitions.tell(at.workload, entry="recreated", message=MADE_AGAIN, params={"object": name})
-    return {"applied": {**at.workload.applied, **written.outcome.applied}}
+    return {"applied": kept}
+
+
+def keep_progress(at: Situation, lease: Lease, now: datetime) -> None:
+    """The pass ends early: what it has made or taken away is written down, so that the next one goes on from there."""
+    with transaction():
+        lease.fence()
+        mark_gone(at.gone, now)
+        transitions.amend(at.workload, changes=_writes(at, at.written, now))
 
 
 def _keep_manifests(manifests: dict[RunObject, JsonObject]) -> None:
@@ -187,16 +200,14 @@ def retries_so_far(at: Situation) -> int:
     return sum(1 for _ in takewhile(lambda of: of is not None, runs.values_list("retry_of", flat=True)))
 
 
-def close_stopped(
-    at: Situation, lease: Lease, now: datetime, gone: list[RunObject], then: Callable[[], None] | None = None
-) -> None:
+def close_stopped(at: Situation, lease: Lease, now: datetime, then: Callable[[], None] | None = None) -> None:
     """All pods are gone: the run ends as stopped, and what waits for that begins."""
     row = at.workload
     why = Reason(str(row.reason_params.get("was", row.reason)))
     reason = STOPPED_AS.get(why, Reason.STOPPED_BY_PERSON)
     with transaction():
         lease.fence()
-        mark_gone(gone, now)
+        mark_gone(at.gone, now)
         changes = _facts(at, now) | {"quota_held": False, "nodes_admitted": 0, "deadline_at": None}
         if row.kind == "endpoint":
             changes |= {"replicas_ready": 0, "replicas_queued": 0}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from jobs.models import RunObject
@@ -21,9 +21,8 @@ CLAIM = "PersistentVolumeClaim"
 
 @dataclass
 class Removal:
-    """`gone`: rows whose objects are confirmed gone. `pods`: how many pods of the workload are still there."""
+    """How many run-owned objects, and how many pods of the workload, are still there. What is gone is in `at.gone`."""
 
-    gone: list[RunObject] = field(default_factory=list)
     left: int = 0
     pods: int = 0
 
@@ -34,16 +33,20 @@ class Removal:
 
 def remove_run(at: Situation, objects: Iterable[RunObject], gateway: ClusterGateway, lease: Lease) -> Removal:
     """Deletes run-owned objects and looks whether they and all pods of the workload are really gone."""
-    removal = Removal()
+    return Removal(delete_run_owned(at, objects, gateway, lease), pods_left(at, gateway))
+
+
+def delete_run_owned(at: Situation, objects: Iterable[RunObject], gateway: ClusterGateway, lease: Lease) -> int:
+    """Deletes them; how many are still there."""
+    left = 0
     for one in objects:
         if one.gone_at is not None:
             continue
         if _delete(at, one, gateway, lease):
-            removal.gone.append(one)
+            at.gone.append(one)
         else:
-            removal.left += 1
-    removal.pods = _pods_left(at, gateway)
-    return removal
+            left += 1
+    return left
 
 
 def _delete(at: Situation, one: RunObject, gateway: ClusterGateway, lease: Lease) -> bool:
@@ -61,7 +64,7 @@ def _delete(at: Situation, one: RunObject, gateway: ClusterGateway, lease: Lease
     return left is None or left["metadata"]["uid"] != uid
 
 
-def _pods_left(at: Situation, gateway: ClusterGateway) -> int:
+def pods_left(at: Situation, gateway: ClusterGateway) -> int:
     """Asked of the server: the mirror may be behind, and a new run must not start beside an old one's pods."""
     namespace = next((one.namespace for one in at.objects), None)
     if namespace is None:
@@ -73,25 +76,33 @@ def _pods_left(at: Situation, gateway: ClusterGateway) -> int:
 
 def remove_owned(at: Situation, gateway: ClusterGateway, lease: Lease, *, keep_claim: bool) -> bool:
     """Deletes the workload-owned objects of all runs, the claim only where it is not kept. True when all are gone."""
-    gone = True
-    manifests = {key_of(one.manifest): one.manifest for one in at.objects if one.owned_by_workload}
-    for key, manifest in manifests.items():
-        if manifest["kind"] == CLAIM and keep_claim:
-            continue
-        gone = _delete_owned(at, key, manifest, gateway, lease) and gone
-    return gone
+    all_gone = True
+    rows: dict[str, list[RunObject]] = {}
+    for one in at.objects:
+        if one.owned_by_workload and one.gone_at is None and not (keep_claim and one.kind == CLAIM):
+            rows.setdefault(key_of(one.manifest), []).append(one)
+    for same in rows.values():
+        if _delete_owned(at, same[0].manifest, gateway, lease):
+            at.gone += same
+        else:
+            all_gone = False
+    return all_gone
 
 
-def _delete_owned(at: Situation, key: str, manifest: JsonObject, gateway: ClusterGateway, lease: Lease) -> bool:
-    """By the uid that is there now, if it is ours: an apply whose answer was lost is found as well."""
+def _delete_owned(at: Situation, manifest: JsonObject, gateway: ClusterGateway, lease: Lease) -> bool:
+    """By the uid that we know, then by whatever of ours is there: an apply whose answer was lost is found as well."""
     ref = ObjectRef.of(manifest)
+    known = at.workload.applied.get(key_of(manifest), {}).get("uid")
+    if known:
+        lease.require()
+        gateway.delete(ref, uid=known)
     found = gateway.get(ref)
     if found is None or not _is_of_workload(at, found):
         return True
-    lease.require()
-    gateway.delete(ref, uid=found["metadata"]["uid"])
-    left = gateway.get(ref)
-    return left is None or left["metadata"]["uid"] != found["metadata"]["uid"]
+    if found["metadata"]["uid"] != known:
+        lease.require()
+        gateway.delete(ref, uid=found["metadata"]["uid"])
+    return False
 
 
 def _is_of_workload(at: Situation, found: JsonObject) -> bool:

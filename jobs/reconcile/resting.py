@@ -35,7 +35,7 @@ def resting(at: Situation, gateway: ClusterGateway, lease: Lease, now: datetime)
     lost = _lost_claim(at, gateway)
     with transaction():
         lease.fence()
-        recording.mark_gone(removal.gone, now)
+        recording.mark_gone(at.gone, now)
         if lost:
             recording.note_lost(at, lost, DATA_GONE, now)
         recording.note_facts(at, now)

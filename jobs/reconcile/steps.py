@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from jobs import transitions
 from jobs.decide import FAILED, Record, Verdict, stamp, standing
 from jobs.reconcile import recording, removing, rendering, resting, writing
-from jobs.reconcile.loading import Situation
-from jobs.states import FINAL_STATES, Reason, State, gettext_noop
+from jobs.reconcile.loading import Situation, Written
+from jobs.states import FINAL_STATES, HOME_KEPT, Reason, State, gettext_noop
 from portal.cluster.port import ClusterGateway
 from portal.kernel.actors import System
 from portal.kernel.transaction import transaction
@@ -22,7 +22,6 @@ GOING_AGAIN = 1.0
 QUEUED_AGAIN = 30.0
 RUNNING_AGAIN = 300.0
 HELD_AGAIN = 5.0
-DATA_KEPT = timedelta(days=7)
 NEXT = gettext_noop("The old pods are gone: the next run begins.")
 
 
@@ -47,7 +46,7 @@ def _render(at: Situation, gateway: ClusterGateway, lease: Lease, now: datetime)
         removal = removing.remove_run(at, at.remains, gateway, lease)
         with transaction():
             lease.fence()
-            recording.mark_gone(removal.gone, now)
+            recording.mark_gone(at.gone, now)
             if not removal.done:
                 transitions.move(at.workload, reason=Reason.WAITING_FOR_OLD_PODS, now=now)
         if not removal.done:
@@ -60,7 +59,7 @@ def _render(at: Situation, gateway: ClusterGateway, lease: Lease, now: datetime)
     return None
 
 
-def _verdict(at: Situation, written: writing.Written, now: datetime) -> Verdict:
+def _verdict(at: Situation, written: Written, now: datetime) -> Verdict:
     if written.lost_data:
         told = {"name": written.lost_data, "since": str(resting.noticed(at, written.lost_data) or stamp(now))}
         return Verdict(Reason.DATA_GONE, told, outcome=FAILED)
@@ -84,7 +83,7 @@ def _record(at: Situation) -> Record:
     )
 
 
-def _again(at: Situation, written: writing.Written) -> float:
+def _again(at: Situation, written: Written) -> float:
     if written.uids:
         return MADE_AGAIN
     return RUNNING_AGAIN if at.state in (State.RUNNING, State.IDLE) else QUEUED_AGAIN
@@ -98,9 +97,9 @@ def stopping(at: Situation, gateway: ClusterGateway, lease: Lease, now: datetime
         return HELD_AGAIN
     removal = removing.remove_run(at, [*at.remains, *at.mine], gateway, lease)
     if not removal.done:
-        _note(at, lease, removal, now)
+        _note(at, lease, now)
         return GOING_AGAIN
-    recording.close_stopped(at, lease, now, removal.gone, then=lambda: _start_again(at, now))
+    recording.close_stopped(at, lease, now, then=lambda: _start_again(at, now))
     return HELD_AGAIN
 
 
@@ -122,11 +121,11 @@ def _start_again(at: Situation, now: datetime) -> None:
     recording.look_again(at)
 
 
-def _note(at: Situation, lease: Lease, removal: removing.Removal, now: datetime) -> None:
+def _note(at: Situation, lease: Lease, now: datetime) -> None:
     """Half way: what is gone is written down, and an unreachable cluster that answers again is told."""
     with transaction():
         lease.fence()
-        recording.mark_gone(removal.gone, now)
+        recording.mark_gone(at.gone, now)
         was = at.workload.reason_params.get("was")
         if was is not None:
             kept = {name: value for name, value in at.workload.reason_params.items() if name not in ("was", "since")}
@@ -137,18 +136,18 @@ def _note(at: Situation, lease: Lease, removal: removing.Removal, now: datetime)
 def deleting(at: Situation, gateway: ClusterGateway, lease: Lease, now: datetime) -> float | None:
     """Everything away but a home that is kept; then the workload is hidden and its history stays."""
     runs_own = [one for one in at.objects if not one.owned_by_workload]
-    removal = removing.remove_run(at, runs_own, gateway, lease)
+    left = removing.delete_run_owned(at, runs_own, gateway, lease)
     keep = at.workload.kind == "notebook" and not at.workload.delete_data
-    owned_gone = removal.done and removing.remove_owned(at, gateway, lease, keep_claim=keep)
-    if not (removal.done and owned_gone):
-        _note(at, lease, removal, now)
+    owned_gone = removing.remove_owned(at, gateway, lease, keep_claim=keep)
+    if left or not owned_gone or removing.pods_left(at, gateway):
+        _note(at, lease, now)
         return GOING_AGAIN
-    kept_until = now + DATA_KEPT if keep and rendering.known_claim(at.workload) else None
+    kept_until = now + HOME_KEPT if keep and rendering.known_claim(at.workload) else None
     with transaction():
         lease.fence()
-        recording.mark_gone(removal.gone, now)
+        recording.mark_gone(at.gone, now)
         recording.close_deleted(at, now, kept_until)
-    return None if kept_until is None else DATA_KEPT.total_seconds()
+    return None if kept_until is None else HOME_KEPT.total_seconds()
 
 
 Step = Callable[[Situation, ClusterGateway, Lease, datetime], float | None]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 from django.conf import settings
@@ -11,7 +10,7 @@ from django.conf import settings
 from jobs.manifests import secrets
 from jobs.models import RunObject
 from jobs.observe.drift import other_manager, repair
-from jobs.reconcile.loading import Situation
+from jobs.reconcile.loading import Situation, Written
 from jobs.specs.words import is_reserved_label
 from portal.cluster import applied, names
 from portal.cluster import selectors as cluster
@@ -29,29 +28,12 @@ class NameConflict(Exception):
         self.name = name
 
 
-@dataclass
-class Written:
-    """What a pass found or made: to be recorded in one transaction at its end."""
-
-    uids: dict[RunObject, tuple[str, str]] = field(default_factory=dict)
-    outcome: applied.Outcome = field(default_factory=lambda: applied.Outcome({}))
-    gone: RunObject | None = None
-    contents: dict[RunObject, str] = field(default_factory=dict)
-    drift: dict[RunObject, str] = field(default_factory=dict)
-    recreated: list[RunObject] = field(default_factory=list)
-
-    @property
-    def lost_data(self) -> str:
-        """The name of a claim that is gone with what was in it; "" otherwise."""
-        return next((key.partition("/")[2] for key in self.outcome.lost), "")
-
-
 def write(at: Situation, gateway: ClusterGateway, lease: Lease) -> Written:
     """Everything that must exist for the open run, in order. Raises NameConflict, KeyMissing, Retry and ClusterError.
 
-    Nothing is recorded here: what was written before an error is found again by the next pass.
+    Nothing is recorded here: what was written before an error is in `at.written`, and is found again in any case.
     """
-    written = Written()
+    written = at.written
     _keep(at, gateway, lease, written)
     if written.lost_data:
         return written
@@ -72,18 +54,21 @@ def _keep(at: Situation, gateway: ClusterGateway, lease: Lease, written: Written
     row = at.workload
     manifests = [filled(at, one.manifest) for one in at.owned]
     due = [one for one in manifests if one["kind"] != "Secret" or _secret_due(at, one)]
-    try:
-        written.outcome = applied.keep(
-            gateway,
-            due,
-            applied=row.applied,
-            mirrored=cluster.mirrored(row.cluster_id, due),
-            instance=row.cluster.instance,
-            before_write=lease.require,
-        )
-    except applied.NameTaken as taken:
-        kind, _slash, name = taken.key.partition("/")
-        raise NameConflict(kind, name) from taken
+    mirrored = cluster.mirrored(row.cluster_id, due)
+    for manifest in due:
+        try:
+            outcome = applied.keep(
+                gateway,
+                [manifest],
+                applied=row.applied,
+                mirrored=mirrored,
+                instance=row.cluster.instance,
+                before_write=lease.require,
+            )
+        except applied.NameTaken as taken:
+            kind, _slash, name = taken.key.partition("/")
+            raise NameConflict(kind, name) from taken
+        written.outcomes.append(outcome)
 
 
 def _secret_due(at: Situation, manifest: JsonObject) -> bool:
