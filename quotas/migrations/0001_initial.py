@@ -2,9 +2,10 @@
 
 import django.core.validators
 import django.db.models.deletion
+from django.db import migrations, models
+
 import portal.kernel.clock
 import portal.kernel.ids
-from django.db import migrations, models
 
 
 class Migration(migrations.Migration):

@@ -5,148 +5,277 @@ import django.contrib.auth.validators
 import django.core.validators
 import django.db.models.deletion
 import django.utils.timezone
-import portal.kernel.clock
-import portal.kernel.ids
 from django.conf import settings
 from django.db import migrations, models
 
+import portal.kernel.clock
+import portal.kernel.ids
+
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('auth', '0012_alter_user_first_name_max_length'),
-        ('cluster', '0001_initial'),
+        ("auth", "0012_alter_user_first_name_max_length"),
+        ("cluster", "0001_initial"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Tenant',
+            name="Tenant",
             fields=[
-                ('id', models.UUIDField(default=portal.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('slug', models.CharField(max_length=40, unique=True, validators=[django.core.validators.RegexValidator('^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$')])),
-                ('name', models.CharField(max_length=100)),
-                ('state', models.CharField(choices=[('active', 'Active'), ('suspended', 'Suspended'), ('archived', 'Archived')], default='active', max_length=16)),
-                ('cohort', models.CharField(blank=True, default='', max_length=40)),
-                ('created_at', models.DateTimeField(default=portal.kernel.clock.now)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=portal.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                (
+                    "slug",
+                    models.CharField(
+                        max_length=40,
+                        unique=True,
+                        validators=[django.core.validators.RegexValidator("^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$")],
+                    ),
+                ),
+                ("name", models.CharField(max_length=100)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[("active", "Active"), ("suspended", "Suspended"), ("archived", "Archived")],
+                        default="active",
+                        max_length=16,
+                    ),
+                ),
+                ("cohort", models.CharField(blank=True, default="", max_length=40)),
+                ("created_at", models.DateTimeField(default=portal.kernel.clock.now)),
             ],
         ),
         migrations.CreateModel(
-            name='TenantSpace',
+            name="TenantSpace",
             fields=[
-                ('id', models.UUIDField(default=portal.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('namespace', models.CharField(max_length=63)),
-                ('applied', models.JSONField(blank=True, default=dict)),
-                ('ready', models.BooleanField(default=False)),
-                ('problem', models.TextField(blank=True, default='')),
-                ('synced_at', models.DateTimeField(null=True)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=portal.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("namespace", models.CharField(max_length=63)),
+                ("applied", models.JSONField(blank=True, default=dict)),
+                ("ready", models.BooleanField(default=False)),
+                ("problem", models.TextField(blank=True, default="")),
+                ("synced_at", models.DateTimeField(null=True)),
             ],
         ),
         migrations.CreateModel(
-            name='Token',
+            name="Token",
             fields=[
-                ('id', models.UUIDField(default=portal.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('role', models.CharField(blank=True, default='', max_length=16)),
-                ('name', models.CharField(max_length=100)),
-                ('digest', models.CharField(max_length=64, unique=True)),
-                ('scopes', models.JSONField(default=list)),
-                ('created_at', models.DateTimeField(default=portal.kernel.clock.now)),
-                ('expires_at', models.DateTimeField()),
-                ('last_used_at', models.DateTimeField(null=True)),
-                ('revoked_at', models.DateTimeField(null=True)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=portal.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("role", models.CharField(blank=True, default="", max_length=16)),
+                ("name", models.CharField(max_length=100)),
+                ("digest", models.CharField(max_length=64, unique=True)),
+                ("scopes", models.JSONField(default=list)),
+                ("created_at", models.DateTimeField(default=portal.kernel.clock.now)),
+                ("expires_at", models.DateTimeField()),
+                ("last_used_at", models.DateTimeField(null=True)),
+                ("revoked_at", models.DateTimeField(null=True)),
             ],
         ),
         migrations.CreateModel(
-            name='User',
+            name="User",
             fields=[
-                ('password', models.CharField(max_length=128, verbose_name='password')),
-                ('last_login', models.DateTimeField(blank=True, null=True, verbose_name='last login')),
-                ('is_superuser', models.BooleanField(default=False, help_text='Designates that this user has all permissions without explicitly assigning them.', verbose_name='superuser status')),
-                ('username', models.CharField(error_messages={'unique': 'A user with that username already exists.'}, help_text='Required. 150 characters or fewer. Letters, digits and @/./+/-/_ only.', max_length=150, unique=True, validators=[django.contrib.auth.validators.UnicodeUsernameValidator()], verbose_name='username')),
-                ('first_name', models.CharField(blank=True, max_length=150, verbose_name='first name')),
-                ('last_name', models.CharField(blank=True, max_length=150, verbose_name='last name')),
-                ('email', models.EmailField(blank=True, max_length=254, verbose_name='email address')),
-                ('is_staff', models.BooleanField(default=False, help_text='Designates whether the user can log into this admin site.', verbose_name='staff status')),
-                ('is_active', models.BooleanField(default=True, help_text='Designates whether this user should be treated as active. Unselect this instead of deleting accounts.', verbose_name='active')),
-                ('date_joined', models.DateTimeField(default=django.utils.timezone.now, verbose_name='date joined')),
-                ('id', models.UUIDField(default=portal.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('language', models.CharField(blank=True, default='', max_length=10)),
-                ('time_zone', models.CharField(blank=True, default='', max_length=64)),
-                ('groups', models.ManyToManyField(blank=True, help_text='The groups this user belongs to. A user will get all permissions granted to each of their groups.', related_name='user_set', related_query_name='user', to='auth.group', verbose_name='groups')),
-                ('user_permissions', models.ManyToManyField(blank=True, help_text='Specific permissions for this user.', related_name='user_set', related_query_name='user', to='auth.permission', verbose_name='user permissions')),
+                ("password", models.CharField(max_length=128, verbose_name="password")),
+                ("last_login", models.DateTimeField(blank=True, null=True, verbose_name="last login")),
+                (
+                    "is_superuser",
+                    models.BooleanField(
+                        default=False,
+                        help_text="Designates that this user has all permissions without explicitly assigning them.",
+                        verbose_name="superuser status",
+                    ),
+                ),
+                (
+                    "username",
+                    models.CharField(
+                        error_messages={"unique": "A user with that username already exists."},
+                        help_text="Required. 150 characters or fewer. Letters, digits and @/./+/-/_ only.",
+                        max_length=150,
+                        unique=True,
+                        validators=[django.contrib.auth.validators.UnicodeUsernameValidator()],
+                        verbose_name="username",
+                    ),
+                ),
+                ("first_name", models.CharField(blank=True, max_length=150, verbose_name="first name")),
+                ("last_name", models.CharField(blank=True, max_length=150, verbose_name="last name")),
+                ("email", models.EmailField(blank=True, max_length=254, verbose_name="email address")),
+                (
+                    "is_staff",
+                    models.BooleanField(
+                        default=False,
+                        help_text="Designates whether the user can log into this admin site.",
+                        verbose_name="staff status",
+                    ),
+                ),
+                (
+                    "is_active",
+                    models.BooleanField(
+                        default=True,
+                        help_text="Designates whether this user should be treated as active. Unselect this instead of deleting accounts.",
+                        verbose_name="active",
+                    ),
+                ),
+                ("date_joined", models.DateTimeField(default=django.utils.timezone.now, verbose_name="date joined")),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=portal.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("language", models.CharField(blank=True, default="", max_length=10)),
+                ("time_zone", models.CharField(blank=True, default="", max_length=64)),
+                (
+                    "groups",
+                    models.ManyToManyField(
+                        blank=True,
+                        help_text="The groups this user belongs to. A user will get all permissions granted to each of their groups.",
+                        related_name="user_set",
+                        related_query_name="user",
+                        to="auth.group",
+                        verbose_name="groups",
+                    ),
+                ),
+                (
+                    "user_permissions",
+                    models.ManyToManyField(
+                        blank=True,
+                        help_text="Specific permissions for this user.",
+                        related_name="user_set",
+                        related_query_name="user",
+                        to="auth.permission",
+                        verbose_name="user permissions",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'user',
+                "verbose_name": "user",
             },
             managers=[
-                ('objects', django.contrib.auth.models.UserManager()),
+                ("objects", django.contrib.auth.models.UserManager()),
             ],
         ),
         migrations.CreateModel(
-            name='Membership',
+            name="Membership",
             fields=[
-                ('id', models.UUIDField(default=portal.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('role', models.CharField(choices=[('viewer', 'viewer'), ('member', 'member'), ('manager', 'manager')], max_length=16)),
-                ('since', models.DateTimeField(default=portal.kernel.clock.now)),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=portal.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                (
+                    "role",
+                    models.CharField(
+                        choices=[("viewer", "viewer"), ("member", "member"), ("manager", "manager")], max_length=16
+                    ),
+                ),
+                ("since", models.DateTimeField(default=portal.kernel.clock.now)),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to=settings.AUTH_USER_MODEL
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Policy',
+            name="Policy",
             fields=[
-                ('tenant', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='+', serialize=False, to='tenants.tenant')),
-                ('images', models.JSONField(blank=True, default=list)),
-                ('default_max_duration', models.PositiveIntegerField(blank=True, null=True)),
-                ('longest_max_duration', models.PositiveIntegerField(blank=True, null=True)),
-                ('idle_timeout', models.PositiveIntegerField(blank=True, null=True)),
-                ('max_live', models.PositiveIntegerField(blank=True, null=True)),
-                ('egress', models.CharField(choices=[('internet', 'internet'), ('none', 'none')], default='internet', max_length=16)),
+                (
+                    "tenant",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="+",
+                        serialize=False,
+                        to="tenants.tenant",
+                    ),
+                ),
+                ("images", models.JSONField(blank=True, default=list)),
+                ("default_max_duration", models.PositiveIntegerField(blank=True, null=True)),
+                ("longest_max_duration", models.PositiveIntegerField(blank=True, null=True)),
+                ("idle_timeout", models.PositiveIntegerField(blank=True, null=True)),
+                ("max_live", models.PositiveIntegerField(blank=True, null=True)),
+                (
+                    "egress",
+                    models.CharField(
+                        choices=[("internet", "internet"), ("none", "none")], default="internet", max_length=16
+                    ),
+                ),
             ],
         ),
         migrations.AddConstraint(
-            model_name='tenant',
-            constraint=models.CheckConstraint(condition=models.Q(('state__in', ['active', 'suspended', 'archived'])), name='tenant_state'),
+            model_name="tenant",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("state__in", ["active", "suspended", "archived"])), name="tenant_state"
+            ),
         ),
         migrations.AddField(
-            model_name='membership',
-            name='tenant',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tenants.tenant'),
+            model_name="membership",
+            name="tenant",
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name="+", to="tenants.tenant"),
         ),
         migrations.AddField(
-            model_name='tenantspace',
-            name='cluster',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='cluster.cluster'),
+            model_name="tenantspace",
+            name="cluster",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.PROTECT, related_name="+", to="cluster.cluster"
+            ),
         ),
         migrations.AddField(
-            model_name='tenantspace',
-            name='tenant',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='tenants.tenant'),
+            model_name="tenantspace",
+            name="tenant",
+            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name="+", to="tenants.tenant"),
         ),
         migrations.AddField(
-            model_name='token',
-            name='tenant',
-            field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tenants.tenant'),
+            model_name="token",
+            name="tenant",
+            field=models.ForeignKey(
+                null=True, on_delete=django.db.models.deletion.CASCADE, related_name="+", to="tenants.tenant"
+            ),
         ),
         migrations.AddField(
-            model_name='token',
-            name='user',
-            field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL),
+            model_name="token",
+            name="user",
+            field=models.ForeignKey(
+                null=True, on_delete=django.db.models.deletion.CASCADE, related_name="+", to=settings.AUTH_USER_MODEL
+            ),
         ),
         migrations.AddConstraint(
-            model_name='membership',
-            constraint=models.UniqueConstraint(fields=('tenant', 'user'), name='membership_once'),
+            model_name="membership",
+            constraint=models.UniqueConstraint(fields=("tenant", "user"), name="membership_once"),
         ),
         migrations.AddConstraint(
-            model_name='tenantspace',
-            constraint=models.UniqueConstraint(fields=('tenant', 'cluster'), name='tenant_space_once'),
+            model_name="tenantspace",
+            constraint=models.UniqueConstraint(fields=("tenant", "cluster"), name="tenant_space_once"),
         ),
         migrations.AddConstraint(
-            model_name='tenantspace',
-            constraint=models.UniqueConstraint(fields=('cluster', 'namespace'), name='tenant_space_namespace_once'),
+            model_name="tenantspace",
+            constraint=models.UniqueConstraint(fields=("cluster", "namespace"), name="tenant_space_namespace_once"),
         ),
         migrations.AddConstraint(
-            model_name='token',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('role', ''), ('tenant__isnull', True), ('user__isnull', False)), models.Q(('tenant__isnull', False), ('user__isnull', True), models.Q(('role', ''), _negated=True)), _connector='OR'), name='token_personal_or_machine'),
+            model_name="token",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("role", ""), ("tenant__isnull", True), ("user__isnull", False)),
+                    models.Q(("tenant__isnull", False), ("user__isnull", True), models.Q(("role", ""), _negated=True)),
+                    _connector="OR",
+                ),
+                name="token_personal_or_machine",
+            ),
         ),
     ]

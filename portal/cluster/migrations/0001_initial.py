@@ -7,146 +7,191 @@ import portal.kernel.ids
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='Cluster',
+            name="Cluster",
             fields=[
-                ('id', models.UUIDField(default=portal.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('name', models.SlugField(max_length=40, unique=True)),
-                ('connection', models.SlugField(default='default', max_length=40)),
-                ('instance', models.SlugField(default='turno', max_length=20)),
-                ('prefix', models.CharField(default='turno-', max_length=20)),
-                ('gateway_name', models.CharField(default='turno', max_length=63)),
-                ('gateway_namespace', models.CharField(default='turno-gateway', max_length=63)),
-                ('notebook_domain', models.CharField(default='localhost', max_length=200)),
-                ('notebook_scheme', models.CharField(default='http', max_length=5)),
-                ('notebook_port', models.PositiveIntegerField(blank=True, null=True)),
-                ('endpoint_url', models.CharField(default='http://127.0.0.1:8002', max_length=200)),
-                ('auth_filter', models.JSONField(blank=True, default=dict)),
-                ('max_stream_s', models.PositiveIntegerField(default=300)),
-                ('ingress_namespaces', models.JSONField(blank=True, default=list)),
-                ('dns_cidrs', models.JSONField(blank=True, default=list)),
-                ('api_server_cidrs', models.JSONField(blank=True, default=list)),
-                ('storage_class', models.CharField(blank=True, default='', max_length=63)),
-                ('capabilities', models.JSONField(blank=True, default=dict)),
-                ('unreachable_since', models.DateTimeField(blank=True, null=True)),
-                ('unreachable_reason', models.CharField(blank=True, default='', max_length=300)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=portal.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("name", models.SlugField(max_length=40, unique=True)),
+                ("connection", models.SlugField(default="default", max_length=40)),
+                ("instance", models.SlugField(default="turno", max_length=20)),
+                ("prefix", models.CharField(default="turno-", max_length=20)),
+                ("gateway_name", models.CharField(default="turno", max_length=63)),
+                ("gateway_namespace", models.CharField(default="turno-gateway", max_length=63)),
+                ("notebook_domain", models.CharField(default="localhost", max_length=200)),
+                ("notebook_scheme", models.CharField(default="http", max_length=5)),
+                ("notebook_port", models.PositiveIntegerField(blank=True, null=True)),
+                ("endpoint_url", models.CharField(default="http://127.0.0.1:8002", max_length=200)),
+                ("auth_filter", models.JSONField(blank=True, default=dict)),
+                ("max_stream_s", models.PositiveIntegerField(default=300)),
+                ("ingress_namespaces", models.JSONField(blank=True, default=list)),
+                ("dns_cidrs", models.JSONField(blank=True, default=list)),
+                ("api_server_cidrs", models.JSONField(blank=True, default=list)),
+                ("storage_class", models.CharField(blank=True, default="", max_length=63)),
+                ("capabilities", models.JSONField(blank=True, default=dict)),
+                ("unreachable_since", models.DateTimeField(blank=True, null=True)),
+                ("unreachable_reason", models.CharField(blank=True, default="", max_length=300)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
             ],
         ),
         migrations.CreateModel(
-            name='LogInterest',
+            name="LogInterest",
             fields=[
-                ('workload_id', models.UUIDField(primary_key=True, serialize=False)),
-                ('until', models.DateTimeField()),
-                ('cluster', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='cluster.cluster')),
+                ("workload_id", models.UUIDField(primary_key=True, serialize=False)),
+                ("until", models.DateTimeField()),
+                (
+                    "cluster",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="cluster.cluster"
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='LogStream',
+            name="LogStream",
             fields=[
-                ('id', models.UUIDField(default=portal.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('workload_id', models.UUIDField()),
-                ('run', models.PositiveIntegerField()),
-                ('namespace', models.CharField(max_length=63)),
-                ('pod', models.CharField(max_length=253)),
-                ('pod_uid', models.CharField(max_length=64)),
-                ('container', models.CharField(max_length=63)),
-                ('restart', models.PositiveIntegerField(default=0)),
-                ('next_seq', models.BigIntegerField(default=1)),
-                ('size', models.BigIntegerField(default=0)),
-                ('dropped_bytes', models.BigIntegerField(default=0)),
-                ('last_stamp', models.CharField(blank=True, default='', max_length=40)),
-                ('lines_at_last_stamp', models.PositiveIntegerField(default=0)),
-                ('complete', models.BooleanField(default=False)),
-                ('gap', models.CharField(blank=True, default='', max_length=200)),
-                ('created_at', models.DateTimeField()),
-                ('ended_at', models.DateTimeField(null=True)),
-                ('cluster', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='cluster.cluster')),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=portal.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("workload_id", models.UUIDField()),
+                ("run", models.PositiveIntegerField()),
+                ("namespace", models.CharField(max_length=63)),
+                ("pod", models.CharField(max_length=253)),
+                ("pod_uid", models.CharField(max_length=64)),
+                ("container", models.CharField(max_length=63)),
+                ("restart", models.PositiveIntegerField(default=0)),
+                ("next_seq", models.BigIntegerField(default=1)),
+                ("size", models.BigIntegerField(default=0)),
+                ("dropped_bytes", models.BigIntegerField(default=0)),
+                ("last_stamp", models.CharField(blank=True, default="", max_length=40)),
+                ("lines_at_last_stamp", models.PositiveIntegerField(default=0)),
+                ("complete", models.BooleanField(default=False)),
+                ("gap", models.CharField(blank=True, default="", max_length=200)),
+                ("created_at", models.DateTimeField()),
+                ("ended_at", models.DateTimeField(null=True)),
+                (
+                    "cluster",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="cluster.cluster"
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='LogChunk',
+            name="LogChunk",
             fields=[
-                ('id', models.BigAutoField(primary_key=True, serialize=False)),
-                ('seq', models.BigIntegerField()),
-                ('first_stamp', models.CharField(blank=True, default='', max_length=40)),
-                ('text', models.TextField()),
-                ('size', models.PositiveIntegerField()),
-                ('stream', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='cluster.logstream')),
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("seq", models.BigIntegerField()),
+                ("first_stamp", models.CharField(blank=True, default="", max_length=40)),
+                ("text", models.TextField()),
+                ("size", models.PositiveIntegerField()),
+                (
+                    "stream",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="cluster.logstream"
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='MirrorObject',
+            name="MirrorObject",
             fields=[
-                ('id', models.UUIDField(default=portal.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('kind', models.CharField(max_length=64)),
-                ('namespace', models.CharField(blank=True, default='', max_length=63)),
-                ('name', models.CharField(max_length=253)),
-                ('uid', models.CharField(max_length=64)),
-                ('resource_version', models.CharField(max_length=64)),
-                ('ours', models.BooleanField(default=False)),
-                ('workload_id', models.UUIDField(null=True)),
-                ('run', models.PositiveIntegerField(null=True)),
-                ('owner_uid', models.CharField(blank=True, default='', max_length=64)),
-                ('job_uid', models.CharField(blank=True, default='', max_length=64)),
-                ('content_hash', models.CharField(blank=True, default='', max_length=64)),
-                ('data', models.JSONField(default=dict)),
-                ('seen_at', models.DateTimeField()),
-                ('cluster', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='cluster.cluster')),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=portal.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("kind", models.CharField(max_length=64)),
+                ("namespace", models.CharField(blank=True, default="", max_length=63)),
+                ("name", models.CharField(max_length=253)),
+                ("uid", models.CharField(max_length=64)),
+                ("resource_version", models.CharField(max_length=64)),
+                ("ours", models.BooleanField(default=False)),
+                ("workload_id", models.UUIDField(null=True)),
+                ("run", models.PositiveIntegerField(null=True)),
+                ("owner_uid", models.CharField(blank=True, default="", max_length=64)),
+                ("job_uid", models.CharField(blank=True, default="", max_length=64)),
+                ("content_hash", models.CharField(blank=True, default="", max_length=64)),
+                ("data", models.JSONField(default=dict)),
+                ("seen_at", models.DateTimeField()),
+                (
+                    "cluster",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="cluster.cluster"
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='MirrorStream',
+            name="MirrorStream",
             fields=[
-                ('id', models.UUIDField(default=portal.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('kind', models.CharField(max_length=64)),
-                ('resource_version', models.CharField(blank=True, default='', max_length=64)),
-                ('synced_at', models.DateTimeField(null=True)),
-                ('listed_at', models.DateTimeField(null=True)),
-                ('cluster', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='cluster.cluster')),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=portal.kernel.ids.uuid7, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("kind", models.CharField(max_length=64)),
+                ("resource_version", models.CharField(blank=True, default="", max_length=64)),
+                ("synced_at", models.DateTimeField(null=True)),
+                ("listed_at", models.DateTimeField(null=True)),
+                (
+                    "cluster",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="cluster.cluster"
+                    ),
+                ),
             ],
         ),
         migrations.AddIndex(
-            model_name='logstream',
-            index=models.Index(fields=['workload_id', 'run'], name='log_streams_of_run'),
+            model_name="logstream",
+            index=models.Index(fields=["workload_id", "run"], name="log_streams_of_run"),
         ),
         migrations.AddConstraint(
-            model_name='logstream',
-            constraint=models.UniqueConstraint(fields=('pod_uid', 'container', 'restart'), name='log_stream_once'),
+            model_name="logstream",
+            constraint=models.UniqueConstraint(fields=("pod_uid", "container", "restart"), name="log_stream_once"),
         ),
         migrations.AddConstraint(
-            model_name='logchunk',
-            constraint=models.UniqueConstraint(fields=('stream', 'seq'), name='log_chunk_once'),
+            model_name="logchunk",
+            constraint=models.UniqueConstraint(fields=("stream", "seq"), name="log_chunk_once"),
         ),
         migrations.AddIndex(
-            model_name='mirrorobject',
-            index=models.Index(fields=['workload_id'], name='mirror_of_workload'),
+            model_name="mirrorobject",
+            index=models.Index(fields=["workload_id"], name="mirror_of_workload"),
         ),
         migrations.AddIndex(
-            model_name='mirrorobject',
-            index=models.Index(fields=['cluster', 'kind', 'uid'], name='mirror_by_uid'),
+            model_name="mirrorobject",
+            index=models.Index(fields=["cluster", "kind", "uid"], name="mirror_by_uid"),
         ),
         migrations.AddIndex(
-            model_name='mirrorobject',
-            index=models.Index(fields=['job_uid'], name='mirror_by_job_uid'),
+            model_name="mirrorobject",
+            index=models.Index(fields=["job_uid"], name="mirror_by_job_uid"),
         ),
         migrations.AddIndex(
-            model_name='mirrorobject',
-            index=models.Index(fields=['owner_uid'], name='mirror_by_owner'),
+            model_name="mirrorobject",
+            index=models.Index(fields=["owner_uid"], name="mirror_by_owner"),
         ),
         migrations.AddConstraint(
-            model_name='mirrorobject',
-            constraint=models.UniqueConstraint(fields=('cluster', 'kind', 'namespace', 'name'), name='mirror_object_once'),
+            model_name="mirrorobject",
+            constraint=models.UniqueConstraint(
+                fields=("cluster", "kind", "namespace", "name"), name="mirror_object_once"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='mirrorstream',
-            constraint=models.UniqueConstraint(fields=('cluster', 'kind'), name='mirror_stream_once'),
+            model_name="mirrorstream",
+            constraint=models.UniqueConstraint(fields=("cluster", "kind"), name="mirror_stream_once"),
         ),
     ]

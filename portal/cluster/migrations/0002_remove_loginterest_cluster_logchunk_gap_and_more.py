@@ -4,37 +4,36 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('cluster', '0001_initial'),
+        ("cluster", "0001_initial"),
     ]
 
     operations = [
         migrations.RemoveField(
-            model_name='loginterest',
-            name='cluster',
+            model_name="loginterest",
+            name="cluster",
         ),
         migrations.AddField(
-            model_name='logchunk',
-            name='gap',
+            model_name="logchunk",
+            name="gap",
             field=models.BooleanField(default=False),
         ),
         migrations.AddField(
-            model_name='logchunk',
-            name='seconds',
+            model_name="logchunk",
+            name="seconds",
             field=models.JSONField(default=list),
         ),
         migrations.AddField(
-            model_name='mirrorobject',
-            name='state',
-            field=models.CharField(blank=True, default='', max_length=16),
+            model_name="mirrorobject",
+            name="state",
+            field=models.CharField(blank=True, default="", max_length=16),
         ),
         migrations.AddIndex(
-            model_name='mirrorobject',
-            index=models.Index(fields=['cluster', 'kind', 'state'], name='mirror_by_state'),
+            model_name="mirrorobject",
+            index=models.Index(fields=["cluster", "kind", "state"], name="mirror_by_state"),
         ),
         migrations.AddIndex(
-            model_name='mirrorobject',
-            index=models.Index(fields=['cluster', 'kind', 'seen_at'], name='mirror_newest'),
+            model_name="mirrorobject",
+            index=models.Index(fields=["cluster", "kind", "seen_at"], name="mirror_newest"),
         ),
     ]

@@ -4,15 +4,14 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('cluster', '0002_remove_loginterest_cluster_logchunk_gap_and_more'),
+        ("cluster", "0002_remove_loginterest_cluster_logchunk_gap_and_more"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='cluster',
-            name='portal_namespace',
-            field=models.CharField(default='turno', max_length=63),
+            model_name="cluster",
+            name="portal_namespace",
+            field=models.CharField(default="turno", max_length=63),
         ),
     ]

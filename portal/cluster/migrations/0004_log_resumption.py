@@ -4,46 +4,45 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('cluster', '0003_portal_namespace'),
+        ("cluster", "0003_portal_namespace"),
     ]
 
     operations = [
         migrations.RemoveField(
-            model_name='logstream',
-            name='last_stamp',
+            model_name="logstream",
+            name="last_stamp",
         ),
         migrations.RemoveField(
-            model_name='logstream',
-            name='lines_at_last_stamp',
+            model_name="logstream",
+            name="lines_at_last_stamp",
         ),
         migrations.AddField(
-            model_name='logstream',
-            name='resume_bytes',
+            model_name="logstream",
+            name="resume_bytes",
             field=models.BigIntegerField(default=0),
         ),
         migrations.AddField(
-            model_name='logstream',
-            name='resume_lines',
+            model_name="logstream",
+            name="resume_lines",
             field=models.PositiveIntegerField(default=0),
         ),
         migrations.AddField(
-            model_name='logstream',
-            name='resume_second',
+            model_name="logstream",
+            name="resume_second",
             field=models.BigIntegerField(default=0),
         ),
         migrations.AddField(
-            model_name='logstream',
-            name='resume_stamp',
-            field=models.CharField(blank=True, default='', max_length=40),
+            model_name="logstream",
+            name="resume_stamp",
+            field=models.CharField(blank=True, default="", max_length=40),
         ),
         migrations.AddIndex(
-            model_name='logstream',
-            index=models.Index(fields=['cluster', 'complete'], name='log_streams_open'),
+            model_name="logstream",
+            index=models.Index(fields=["cluster", "complete"], name="log_streams_open"),
         ),
         migrations.AddIndex(
-            model_name='logstream',
-            index=models.Index(fields=['created_at'], name='log_streams_age'),
+            model_name="logstream",
+            index=models.Index(fields=["created_at"], name="log_streams_age"),
         ),
     ]
