@@ -142,6 +142,7 @@ def main(arguments: list[str]) -> int:
             addresses = {
                 "TURNO_DATABASE_URL": stack.enter_context(postgresql(folder)),
                 "TURNO_BROKER_URL": stack.enter_context(redis(folder)),
+                "TURNO_DATABASE_POOL": "40",  # tests in threads have no request's end that would give connections back
             }
         except Missing as missing:
             print(f"turno: {missing}", file=sys.stderr)

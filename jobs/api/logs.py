@@ -18,6 +18,7 @@ from portal.kernel import clock
 from portal.kernel.actors import Actor
 from portal.kernel.errors import BadRequest, PortalError
 from portal.rest.access import actor_of, require_scope
+from portal.rest.asking import ask
 
 LONGEST_TAIL = 10_000
 FIRST_CHUNK = 5.0
@@ -70,7 +71,7 @@ async def read(request: HttpRequest, workload_id: UUID) -> HttpResponseBase:
     """The log as text; `Turno-Log-Truncated: true` when something before or inside it is missing."""
     actor = actor_of(request)
     require_scope(actor, "read")
-    await sync_to_async(selectors.log_access)(actor, workload_id)
+    await ask(selectors.log_access, actor, workload_id)
     query = wanted(request)
     if query.follow:
         first = await _first(actor, workload_id, query, patient=False)
@@ -87,7 +88,8 @@ async def _first(actor: Actor, workload_id: UUID, query: Wanted, *, patient: boo
     ended, for its last."""
     ends = clock.monotonic() + (FIRST_CHUNK if patient else 0.0)
     while True:
-        text = await sync_to_async(selectors.log_text)(
+        text = await ask(
+            selectors.log_text,
             actor,
             workload_id,
             run=query.run,
@@ -107,9 +109,7 @@ async def _follow(actor: Actor, workload_id: UUID, query: Wanted, first: selecto
         yield first.text.encode()
     cursor, checked = first.cursor, clock.monotonic()
     while True:
-        more = await sync_to_async(selectors.log_after)(
-            workload_id, run=query.run, container=query.container, cursor=cursor
-        )
+        more = await ask(selectors.log_after, workload_id, run=query.run, container=query.container, cursor=cursor)
         cursor = more.cursor
         if more.text:
             yield more.text.encode()
@@ -118,7 +118,7 @@ async def _follow(actor: Actor, workload_id: UUID, query: Wanted, first: selecto
         if clock.monotonic() - checked >= RECHECK:
             checked = clock.monotonic()
             try:
-                await sync_to_async(selectors.log_access)(actor, workload_id)
+                await ask(selectors.log_access, actor, workload_id)
             except PortalError:
                 return
         await asyncio.sleep(EVERY)
@@ -131,7 +131,7 @@ def text_view(view: Any) -> Callable[..., Any]:
         if request.method not in ("GET", "HEAD"):
             response: HttpResponseBase = await sync_to_async(view)(request, id=id, kind=kind)
             return response
-        await sync_to_async(selectors.of_kind)(actor_of(request), id, kind)
+        await ask(selectors.of_kind, actor_of(request), id, kind)
         return await read(request, id)
 
     handler.cls, handler.initkwargs = view.cls, view.initkwargs  # type: ignore[attr-defined]

@@ -17,6 +17,7 @@ from jobs.states import FINAL_STATES, State
 from portal.kernel import clock, feed
 from portal.kernel.errors import BadRequest, TooMany
 from portal.rest.access import actor_of, require_scope
+from portal.rest.asking import ask
 from portal.rest.notifier import notifier
 
 LONGEST = 60
@@ -52,7 +53,7 @@ async def until(request: HttpRequest, workload_id: UUID) -> bool:
     try:
         ends = clock.monotonic() + wait
         while True:
-            row = await sync_to_async(selectors.workload)(actor, workload_id)
+            row = await ask(selectors.workload, actor, workload_id)
             left = ends - clock.monotonic()
             if reached(State(row.state), goal):
                 return False

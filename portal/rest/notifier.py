@@ -9,10 +9,10 @@ import asyncio
 import logging
 from collections import defaultdict
 
-from asgiref.sync import sync_to_async
 from django.db import DatabaseError
 
 from portal.kernel import feed
+from portal.rest.asking import ask_for_all
 
 INTERVAL = 0.3
 log = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ class Notifier:
     async def _watch(self) -> None:
         while self._waiters:
             try:
-                now = await sync_to_async(feed.last_seqs, thread_sensitive=False)(list(self._waiters))
+                now = await ask_for_all(feed.last_seqs, list(self._waiters))
             except DatabaseError:
                 log.warning("the feed cannot be read; waiting clients stay")
                 now = {}
