@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sqlite3
 import sys
 from collections.abc import Iterator
@@ -52,6 +53,22 @@ class Stand:
             found = database.execute(sql, values).fetchall()
         database.close()
         return found
+
+    def pause(self, process: Running) -> None:
+        """Stops a process where it holds no lock of the database file: on SQLite that would stop everybody."""
+        wait_until(lambda: self._paused(process), "paused outside of a transaction")
+
+    def _paused(self, process: Running) -> bool:
+        process.signal(signal.SIGSTOP)
+        database = sqlite3.connect(self.folder / "turno.sqlite3", timeout=0.2)
+        try:
+            database.execute("begin immediate")
+        except sqlite3.OperationalError:
+            process.signal(signal.SIGCONT)
+            return False
+        finally:
+            database.close()
+        return True
 
     def mirrored(self) -> dict[str, str]:
         """ConfigMaps by name, with their note."""

@@ -25,7 +25,7 @@ def test_a_watcher_that_was_paused_writes_nothing_old_when_it_comes_back(stand: 
     first.wait_for("watching cluster demo", 30)
     stand.add("a")
     stand.sees({"a": ""})
-    first.signal(signal.SIGSTOP)
+    stand.pause(first)
     stand.annotate("a", "while it was paused")
     second = stand.start("watch")
     stand.sees({"a": "while it was paused"}, 30 + LEASE)
