@@ -49,6 +49,16 @@ def capacity(nodes: Iterable[NodeCapacity], *, resource: str, labels: Mapping[st
     )
 
 
+def unavailable(nodes: Iterable[NodeCapacity], *, resource: str, labels: Mapping[str, str]) -> int:
+    """Units that are built in and cannot be used now: the node is lost or closed, or its card is."""
+    total = 0
+    for node in nodes:
+        if labels.items() <= node.labels.items():
+            usable = units(node.allocatable.get(resource, "0")) if node.ready and node.schedulable else 0
+            total += max(0, units(node.capacity.get(resource, "0")) - usable)
+    return total
+
+
 def held(workload: Object) -> list[Held]:
     """What a Kueue Workload holds: from QuotaReserved until it finishes or gives it back, less reclaimed pods."""
     if not is_true(workload, "QuotaReserved") or is_true(workload, "Finished"):

@@ -29,7 +29,10 @@ CENTS_OF_CENTS = Decimal("0.0001")
 
 @dataclass(frozen=True)
 class FlavorView:
-    """A flavor with what is free of it now. `price_hour` in the installation's currency, per unit."""
+    """A flavor with what is free of it now. `price_hour` in the installation's currency, per unit.
+
+    `capacity` counts what can be used; `unavailable` is built in as well, but its node or its card is out of order.
+    """
 
     id: UUID
     cluster_id: UUID
@@ -42,6 +45,7 @@ class FlavorView:
     max_per_node: int
     price_hour: Decimal | None
     capacity: int | None
+    unavailable: int | None
     free: int | None
     as_of: datetime | None
 
@@ -240,9 +244,10 @@ def _price_of(row: Flavor) -> Decimal | None:
 
 
 def _view(row: Flavor, seen: _Seen) -> FlavorView:
-    capacity = free = None
+    capacity = unavailable = free = None
     if row.mode != Mode.NONE and seen.nodes is not None:
         capacity = observe.capacity(seen.nodes, resource=row.resource, labels=row.node_labels)
+        unavailable = observe.unavailable(seen.nodes, resource=row.resource, labels=row.node_labels)
         free = seen.free(row, capacity)
     return FlavorView(
         id=row.pk,
@@ -256,6 +261,7 @@ def _view(row: Flavor, seen: _Seen) -> FlavorView:
         max_per_node=row.max_per_node,
         price_hour=_price_of(row),
         capacity=capacity,
+        unavailable=unavailable,
         free=free,
         as_of=seen.as_of,
     )

@@ -16,7 +16,10 @@ class FlavorAnswer(serializers.Serializer[Any]):
     memory_mib = serializers.IntegerField()
     max_per_node = serializers.IntegerField()
     price_hour = serializers.CharField(allow_null=True)
-    capacity = serializers.IntegerField(allow_null=True)
+    capacity = serializers.IntegerField(allow_null=True, help_text="units on nodes that are ready and take work")
+    unavailable = serializers.IntegerField(
+        allow_null=True, help_text="units that are built in too, but whose node or card is out of order now"
+    )
     free = serializers.IntegerField(allow_null=True)
     as_of = serializers.DateTimeField(allow_null=True)
 

@@ -60,6 +60,7 @@ def flavor(view: Any) -> dict[str, Any]:
         "max_per_node": view.max_per_node,
         "price_hour": None if view.price_hour is None else format(view.price_hour, "f"),
         "capacity": view.capacity,
+        "unavailable": view.unavailable,
         "free": view.free,
         "as_of": stamp(view.as_of),
     }

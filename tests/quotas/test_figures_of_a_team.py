@@ -72,6 +72,31 @@ def test_only_ready_schedulable_nodes_with_the_flavors_labels_count(
     assert free(owner)["h100"] == (0, 0)
 
 
+@pytest.mark.parametrize(
+    ("ready", "unschedulable", "allocatable", "figures"),
+    [
+        (True, False, "3", (3, 0)),
+        (True, False, "2", (2, 1)),
+        (False, False, "3", (0, 3)),
+        (True, True, "3", (0, 3)),
+    ],
+)
+def test_what_is_built_in_and_out_of_order_is_counted_apart(
+    room: Lab,
+    owner: Person,
+    ready: bool,
+    unschedulable: bool,
+    allocatable: str,
+    figures: tuple[int, int],
+) -> None:
+    found = node(room.cluster, "gpu-1", SERVER, labels=H100, ready=ready, unschedulable=unschedulable)
+    found.data["status"] |= {"capacity": SERVER, "allocatable": {**SERVER, GPU: allocatable}}
+    found.save()
+    synced(room.cluster, "Node", "Workload")
+    view = selectors.flavor_view(owner, "h100")
+    assert (view.capacity, view.unavailable) == figures
+
+
 def test_a_flavor_says_what_it_is_and_costs_today(room: Lab, owner: Person) -> None:
     view = selectors.flavor_view(owner, "h100")
     assert (view.cluster, view.mode, view.card, view.resource) == ("demo", "whole", "h100-80", GPU)

@@ -151,3 +151,10 @@ def test_a_poll_with_nothing_to_say_costs_next_to_nothing(
     assert poll
     with django_assert_max_num_queries(6):
         assert visitor.get(poll[1].replace("&amp;", "&")).status_code == 204
+
+
+def test_work_without_gpu_is_not_counted_in_gpus(visitor: Client, owner: Person) -> None:
+    ask(owner, "small", flavor="cpu", gpus=0, image="python")
+    page = text(visitor.get("/workloads/"))
+    assert "0 × cpu" not in page
+    assert ">cpu<" in page
