@@ -7,7 +7,7 @@ SMALL := --ignore tests/browser --ignore tests/fuzz
 WORKERS ?= 2
 PARALLEL := -n $(WORKERS) --dist loadfile
 
-.PHONY: help demo demo-reset test test-services test-browser test-fuzz check format messages bench env-demo env-test env-dev
+.PHONY: help demo demo-reset test test-processes test-services test-browser test-fuzz check format messages bench env-demo env-test env-dev
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -19,10 +19,13 @@ demo-reset: env-demo ## forget everything the demo kept
 	@$(BIN)/python -m deploy.demo reset
 
 test: env-test ## the suite that needs nothing but Python
-	$(BIN)/python -m pytest $(PARALLEL) $(SMALL) -m "not services and not cluster" $(ARGS)
+	$(BIN)/python -m pytest $(PARALLEL) $(SMALL) -m "not services and not cluster and not processes" $(ARGS)
+
+test-processes: env-test ## the same Turno as real processes that are killed, paused and cut off (needs nothing but Python)
+	$(BIN)/python -m pytest $(SMALL) -m "processes" $(ARGS)
 
 test-services: env-test ## the same suite against real PostgreSQL and Redis found on this machine
-	$(BIN)/python -m deploy.services -- $(BIN)/python -m pytest $(PARALLEL) $(SMALL) -m "not cluster" $(ARGS)
+	$(BIN)/python -m deploy.services -- $(BIN)/python -m pytest $(PARALLEL) $(SMALL) -m "not cluster and not processes" $(ARGS)
 
 test-browser: env-dev ## the pages in a real Chromium (CHROMIUM, default /usr/bin/chromium)
 	$(BIN)/python -m pytest -m browser $(ARGS)

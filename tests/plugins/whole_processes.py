@@ -1,0 +1,20 @@
+"""Suites that run Turno's real processes, and kill and pause them: `make test-processes`, one test at a time.
+
+A file belongs to them by where it is, so that a new one cannot be forgotten.
+"""
+
+from pathlib import Path
+
+import pytest
+
+FOLDERS = ("tests/faults", "tests/functional", "tests/cluster/processes")
+FILES = ("tests/tooling/test_demo_smoke.py", "tests/tooling/test_demo_supervisor.py")
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks them `processes`."""
+    for item in items:
+        place = item.path.relative_to(ROOT).as_posix()
+        if place.startswith(FOLDERS) or place in FILES:
+            item.add_marker(pytest.mark.processes)
