@@ -64,6 +64,11 @@ def _tenant(actor: Actor, data: Mapping[str, Any]) -> tuple[Tenant, Role]:
     return found, role
 
 
+def audited(spec: Spec) -> dict[str, Any]:
+    """A request as the audit log keeps it: of its variables the names alone."""
+    return to_json(spec) | {"env": sorted(spec.env)}
+
+
 def columns(spec: Spec) -> dict[str, Any]:
     """What a row keeps of a spec besides the kind."""
     return {

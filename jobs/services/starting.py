@@ -8,18 +8,16 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import IntegrityError
-from django.db.models import Max, Q
 from django.utils.translation import gettext_lazy as _
 
 from jobs import transitions
-from jobs.decide import stamp
 from jobs.models import Workload
 from jobs.services.history import record
-from jobs.services.judging import chosen_flavor, columns, judged, rejudge
+from jobs.services.homes import tell_of_home
+from jobs.services.judging import audited, chosen_flavor, columns, judged, rejudge
 from jobs.services.limits import pass_gate, refuse_taken_name, taken
 from jobs.services.rights import changeable
-from jobs.specs import to_json
-from jobs.states import FINAL_STATES, HOME_KEPT, Reason, State, gettext_noop
+from jobs.states import FINAL_STATES, Reason, State
 from portal.kernel import clock, ids, work
 from portal.kernel.actors import Actor
 from portal.kernel.errors import Conflict
@@ -27,11 +25,6 @@ from portal.kernel.transaction import transaction
 from tenants.policies import require_active
 
 SYSTEM = UUID(int=0)  # the owner of what Turno itself starts
-NEW_HOME = gettext_noop("It begins with a new, empty home folder.")
-NEW_HOME_BESIDE = gettext_noop(
-    "It begins with a new, empty home folder. That of the notebook of this name that was deleted at %(at)s is another: "
-    "it is kept for 7 days, and an administrator can bring files back from it."
-)
 
 
 def submit(actor: Actor, *, kind: str, data: Mapping[str, Any]) -> Workload:
@@ -65,22 +58,10 @@ def submit(actor: Actor, *, kind: str, data: Mapping[str, Any]) -> Workload:
         _save_new(row)
         transitions.open_run(row, number=1, now=now)
         transitions.accepted(row, by=actor, now=now)
-        _tell_of_home(row)
-        record(actor, row, "submit", after=to_json(spec) | {"env": sorted(spec.env)})
+        tell_of_home(row)
+        record(actor, row, "submit", after=audited(spec))
         work.wake("workload", row.pk)
     return row
-
-
-def _tell_of_home(row: Workload) -> None:
-    """A name that comes again is another notebook: nobody shall look for the old one's files in it."""
-    if row.kind != "notebook":
-        return
-    deleted = Workload.objects.filter(tenant=row.tenant, kind=row.kind, name=row.name, state=State.DELETED)
-    newest = deleted.aggregate(at=Max("deleted_at", filter=Q(delete_data=False)))["at"]
-    if newest and row.created_at - newest < HOME_KEPT:
-        transitions.tell(row, entry="home", message=NEW_HOME_BESIDE, params={"at": stamp(newest)})
-    else:
-        transitions.tell(row, entry="home", message=NEW_HOME)
 
 
 def _save_new(row: Workload) -> None:
