@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from uuid import UUID
 
 from jobs.models import Run, RunObject, Workload
@@ -16,8 +16,6 @@ from portal.cluster.applied import Outcome
 from portal.cluster.models import MirrorObject, MirrorStream
 from quotas import selectors as quotas
 
-# What a list of the mirror may be behind a write of ours without meaning anything.
-MIRROR_LAG = timedelta(seconds=2)
 RUN_OWNED = frozenset({"Job", "StatefulSet", "Deployment"})
 
 
@@ -100,11 +98,6 @@ class Situation:
 
     def mirrored(self, kind: str, uid: str) -> bool:
         return any(one.kind == kind and one.uid == uid for one in self.mirror)
-
-    def settled(self, kind: str, since: datetime | None) -> bool:
-        """Whether the mirror of a kind is newer than `since` by more than its lag: missing then means something."""
-        at = self.synced.get(kind)
-        return at is not None and (since is None or at > since + MIRROR_LAG)
 
 
 def load(workload_id: UUID) -> Situation | None:

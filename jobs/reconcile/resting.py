@@ -52,8 +52,7 @@ def _lost_claim(at: Situation, gateway: ClusterGateway) -> str:
     if not name or noticed(at, name):
         return ""
     before = at.workload.applied[f"{CLAIM}{name}"]
-    mirrored = at.mirrored(removing.CLAIM, before["uid"])
-    if mirrored or not at.settled(removing.CLAIM, at.workload.state_since):
+    if at.mirrored(removing.CLAIM, before["uid"]):
         return ""
     namespace = next((one.namespace for one in at.objects), None)
     return "" if gateway.get(ObjectRef(removing.CLAIM, name, namespace)) is not None else name

@@ -42,7 +42,7 @@ def write(at: Situation, gateway: ClusterGateway, lease: Lease) -> Written:
             continue
         if not one.uid:
             written.uids[one] = _create(at, gateway, lease, one)
-        elif not at.mirrored(one.kind, one.uid) and at.settled(one.kind, one.created_at):
+        elif not at.mirrored(one.kind, one.uid):
             _missing(at, gateway, lease, one, written)
         else:
             _mend(at, gateway, lease, one, written)
@@ -111,7 +111,7 @@ def is_of_run(at: Situation, found: JsonObject) -> bool:
 
 
 def _missing(at: Situation, gateway: ClusterGateway, lease: Lease, one: RunObject, written: Written) -> None:
-    """Not in the mirror: asks the server. A Job that is gone ends the run; a pod's keeper is made again."""
+    """Not in the mirror, or not yet: asks the server. A Job that is gone ends the run; a pod's keeper is made again."""
     found = gateway.get(ObjectRef.of(one.manifest))
     if found is not None and found["metadata"]["uid"] == one.uid:
         return
