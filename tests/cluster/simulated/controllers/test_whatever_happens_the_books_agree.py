@@ -169,7 +169,7 @@ def admitted(cluster: Cluster) -> set[str]:
     }
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(some.lists(some.tuples(some.sampled_from(ACTS), some.integers(0, 40), some.integers(0, 30)), max_size=25))
 def test_a_random_day(day: list[tuple[Act, int, int]]) -> None:
     cluster = Cluster()
