@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 from asgiref.sync import sync_to_async
-from django.db import close_old_connections
+from django.db import close_old_connections, connection
 
 Parameters = ParamSpec("Parameters")
 Answer = TypeVar("Answer")
@@ -29,6 +29,8 @@ def _and_give_back(function: Callable[Parameters, Answer]) -> Callable[Parameter
         try:
             return function(*args, **kwargs)
         finally:
-            close_old_connections()
+            # Inside somebody's open transaction the connection is theirs to give back.
+            if not connection.in_atomic_block:
+                close_old_connections()
 
     return call
