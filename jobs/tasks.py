@@ -8,7 +8,7 @@ from celery import shared_task
 
 from jobs import reconcile, services
 from jobs.reconcile import orphans
-from portal.cluster.factory import gateway
+from portal.cluster.factory import gateway_of_pass
 from portal.kernel import clock, work
 from portal.kernel.work import Lease
 
@@ -25,7 +25,7 @@ def _one_pass(lease: Lease) -> float | None:
     cluster = reconcile.cluster_of(lease.object_id)
     if cluster is None:
         return None
-    return reconcile.one(lease, gateway(cluster), clock.now())
+    return reconcile.one(lease, gateway_of_pass(cluster, lease), clock.now())
 
 
 @shared_task(name="jobs.enforce_deadlines")

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from celery import shared_task
 
-from portal.cluster.factory import gateway
+from portal.cluster.factory import gateway_of_pass
 from portal.kernel import work
 from portal.kernel.work import Lease
 from quotas import reconcile
@@ -39,4 +39,4 @@ def _one_pass(lease: Lease) -> float | None:
     if cluster is None:
         reconcile.forget(lease)
         return None
-    return reconcile.one(lease, gateway(cluster))
+    return reconcile.one(lease, gateway_of_pass(cluster, lease))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from threading import Lock
 
 from django.conf import settings
@@ -12,13 +13,26 @@ from portal.cluster.kube import Connection, KubeGateway, Timeouts
 from portal.cluster.models import Cluster
 from portal.cluster.names import field_manager
 from portal.cluster.port import ClusterGateway
+from portal.kernel.work import Lease
+
+# A pass holds its object for five seconds at a time. Each call begins with most of them left and is over before they
+# are, so that a cluster that stays silent is told and backed off from, instead of the lease being lost each time.
+PASS = Timeouts(connect=1.5, answer=2.5)
+_LEFT_BEFORE_A_CALL = 4.5
 
 _lock = Lock()
 _connections: dict[tuple[str, str], Connection] = {}
 os.register_at_fork(after_in_child=_connections.clear)  # sockets are not shared with a child
 
 
-def gateway(cluster: Cluster, *, timeouts: Timeouts | None = None) -> ClusterGateway:
+def gateway_of_pass(cluster: Cluster, lease: Lease) -> ClusterGateway:
+    """The door for one pass over one object; its calls raise LeaseLost, too."""
+    return gateway(cluster, timeouts=PASS, before_call=lambda: lease.require(_LEFT_BEFORE_A_CALL))
+
+
+def gateway(
+    cluster: Cluster, *, timeouts: Timeouts | None = None, before_call: Callable[[], None] | None = None
+) -> ClusterGateway:
     """The door to this cluster; one client per process and connection. Raises ImproperlyConfigured where this process
     has no such connection (web never has one)."""
     target = settings.CLUSTER_CONNECTIONS.get(cluster.connection)
@@ -28,4 +42,4 @@ def gateway(cluster: Cluster, *, timeouts: Timeouts | None = None) -> ClusterGat
         )
     with _lock:
         connection = _connections.setdefault((cluster.connection, target), Connection(target))
-    return KubeGateway(connection, manager=field_manager(cluster.instance), timeouts=timeouts)
+    return KubeGateway(connection, manager=field_manager(cluster.instance), timeouts=timeouts, before_call=before_call)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
@@ -112,12 +112,21 @@ class Connection:
 
 
 class KubeGateway:
-    """`ClusterGateway` over one connection. `manager`: our field manager, `turno-<instance>`."""
+    """`ClusterGateway` over one connection. `manager`: our field manager, `turno-<instance>`. `before_call` is called
+    before each exchange that is not a stream, and may raise."""
 
-    def __init__(self, connection: Connection, *, manager: str, timeouts: Timeouts | None = None) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        manager: str,
+        timeouts: Timeouts | None = None,
+        before_call: Callable[[], None] | None = None,
+    ) -> None:
         self._connection = connection
         self._manager = manager
         self._timeouts = timeouts or Timeouts()
+        self._before_call = before_call
 
     def create(self, manifest: JsonObject) -> JsonObject:
         ref = ObjectRef.of(manifest)
@@ -239,6 +248,8 @@ class KubeGateway:
         content_type: str = "",
     ) -> JsonObject:
         """One exchange, read to its end. Raises a ClusterError for every answer that is not a JSON object."""
+        if self._before_call is not None:
+            self._before_call()
         with _as_cluster_errors():
             response = self._send(method, path, query or {}, self._timeouts.answer, body, content_type)
             data = response.data
