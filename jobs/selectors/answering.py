@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -16,13 +17,15 @@ from portal.kernel import clock
 from portal.kernel.actors import Actor
 from quotas import planning
 from quotas import selectors as quotas
-from quotas.planning import Asked, Standing
+from quotas.planning import Asked, Member, Standing
 from tenants import selectors as tenants
 
 if TYPE_CHECKING:
     from portal.cluster.models import Cluster
     from quotas.models import Flavor
     from tenants.models import Tenant
+
+MOST_SHOWN = 50
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,9 @@ def preview(
     return {
         "verdict": found.verdict,
         "position": found.position,
+        "ahead": ahead_of(found.ahead, teams),
+        "flavor": flavor.name,
+        "available": found.available if flavor.resource else None,
         "borrows": [{"team": teams.name(queue), "gpus": units} for queue, units in found.borrows.items()],
         "preempts": [
             {"team": teams.name(one.queue), "gpus": one.gpus, "priority": one.priority} for one in found.preempts
@@ -129,7 +135,7 @@ def _other_flavors(
             yield change, other
 
 
-def ahead_of(found: planning.Wait, teams: Teams) -> list[dict[str, Any]]:
+def ahead_of(found: Iterable[Member], teams: Teams) -> list[dict[str, Any]]:
     """Who is tried before it in the cohort: size, priority, age; never names or people."""
     now = clock.now()
     return [
@@ -139,7 +145,7 @@ def ahead_of(found: planning.Wait, teams: Teams) -> list[dict[str, Any]]:
             "priority": one.priority,
             "waiting_s": max(0, int((now - one.created).total_seconds())),
         }
-        for one in found.ahead[:50]
+        for one in islice(found, MOST_SHOWN)
     ]
 
 
@@ -147,7 +153,7 @@ def holders_of(found: planning.Wait, teams: Teams, resource: str) -> list[dict[s
     """Who holds what it needs."""
     return [
         {"team": teams.name(one.queue), "gpus": one.units.get(resource, 0), "since": one.held_since}
-        for one in found.holders[:50]
+        for one in found.holders[:MOST_SHOWN]
     ]
 
 

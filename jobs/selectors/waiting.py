@@ -59,7 +59,7 @@ def explain(actor: Actor, workload_id: UUID) -> dict[str, Any]:
     return {
         "blocker": _blocker(row, found),
         "position": _position(found),
-        "ahead": answering.ahead_of(found, teams) if found else [],
+        "ahead": answering.ahead_of(found.ahead, teams) if found else [],
         "holders": answering.holders_of(found, teams, resource) if found else [],
         "likely_start": None,
         "ways_out": _ways_out(actor, row, state),

@@ -19,6 +19,7 @@ from jobs.services.limits import check_place
 from jobs.specs import Spec
 from jobs.specs.images import is_reference
 from portal.cluster import names
+from portal.cluster import selectors as mirror
 from portal.cluster.models import Cluster
 from portal.kernel import ids
 from portal.kernel.actors import Actor
@@ -116,15 +117,19 @@ def preview(actor: Actor, *, kind: str, data: Mapping[str, Any]) -> DryRun:
 def _never(actor: Actor, kind: str, message: str, data: Mapping[str, Any]) -> dict[str, Any]:
     """Asks for more than the team can ever have: the limit, and the most that it could ask for instead."""
     smaller = _smaller(actor, kind, data)
+    flavor = quotas.flavor(str(data.get("flavor", "")))
     return {
         "verdict": "never",
         "position": None,
+        "ahead": [],
+        "flavor": data.get("flavor"),
+        "available": None,
         "borrows": [],
         "preempts": [],
         "limit": {"flavor": data.get("flavor"), "gpus": data.get("gpus"), "message": message},
         "alternatives": smaller,
         "likely_start": None,
-        "as_of": None,
+        "as_of": mirror.as_of(flavor.cluster_id, "Workload") if flavor else None,
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -19,6 +19,7 @@ from jobs import services
 from jobs.web import fields, sameas
 from jobs.web.bound import bind, problems, typed
 from jobs.web.forms import FORMS, TEAM, Form
+from jobs.web.outlook import INSTEAD, Outlook, filled, outlook
 from portal.kernel import feed, idempotency
 from portal.kernel.actors import Person
 from portal.kernel.errors import Conflict, Denied, FieldError, Invalid, NotFound
@@ -48,6 +49,13 @@ class Sheet:
         wanted = self.posted.get("tenant", "") if self.posted else ""
         return wanted or (self.teams[0].slug if self.teams else "")
 
+    @property
+    def reached(self) -> list[FieldError]:
+        """The faults less those of fields that were not yet reached."""
+        posted = self.posted or QueryDict()
+        there = {one.name for one in self.form.fields if typed(one, posted)}
+        return [error for error in self.errors if error.code != "required" or error.field in there]
+
 
 @never_cache
 @require_http_methods(["GET", "POST"])
@@ -56,6 +64,8 @@ def new(request: HttpRequest, kind: str) -> HttpResponse:
     sheet = _sheet(request, kind)
     if request.method == "GET":
         return _page(request, sheet)
+    if INSTEAD in request.POST:
+        return _looked_at(request, replace(sheet, posted=filled(request.POST)))
     try:
         workload_id = _submit(request, sheet)
     except idempotency.Mismatch:
@@ -72,23 +82,46 @@ def new(request: HttpRequest, kind: str) -> HttpResponse:
 @require_POST
 def check(request: HttpRequest, kind: str) -> HttpResponse:
     """What the real request would answer, and the same as curl and YAML; nothing is written."""
-    sheet = _sheet(request, kind)
-    context: dict[str, Any] = {"checked": True, "out_of_band": True, "form": sheet.form}
-    try:
-        data = _body(sheet)
-        dry = services.preview(sheet.actor, kind=kind, data=data)
-        context |= {"valid": True, "yaml": sameas.as_yaml(dry.manifests), "preview": dry.preview}
-    except (Invalid, Conflict, Denied, fields.FormFault) as refusal:
-        sheet = replace(sheet, errors=_faults(refusal))
-    reached = {one.name for one in sheet.form.fields if typed(one, request.POST)}
-    shown = [error for error in sheet.errors if error.code != "required" or error.field in reached]
-    bound = bind(sheet.form.fields, request.POST, shown, {})
-    context |= {
-        "curl": _curl(sheet),
-        "errors": problems(sheet.form.labelled, sheet.errors),
+    sheet, told = _checked(_sheet(request, kind))
+    bound = bind(sheet.form.fields, request.POST, sheet.reached, {})
+    context = {
+        **told,
+        "form": sheet.form,
+        "out_of_band": True,
         "field_errors": [{"name": one.name, "message": one.error} for one in bound],
     }
     return render(request, "jobs/_check.html", context)
+
+
+def _looked_at(request: HttpRequest, sheet: Sheet) -> HttpResponse:
+    """The form with another choice filled in, checked, and not sent: for one click, and for those without scripts."""
+    sheet, told = _checked(sheet)
+    return _page(request, replace(sheet, errors=tuple(sheet.reached)), told)
+
+
+def _checked(sheet: Sheet) -> tuple[Sheet, dict[str, Any]]:
+    """The sheet with its faults, and what the panel beside it shows."""
+    told: dict[str, Any] = {"checked": True}
+    try:
+        dry = services.preview(sheet.actor, kind=sheet.form.kind, data=_body(sheet))
+        told |= {"valid": True, "yaml": sameas.as_yaml(dry.manifests)}
+        told["outlook"] = outlook(dry.preview) if dry.preview else None
+    except (Invalid, Conflict, Denied, fields.FormFault) as refusal:
+        sheet = replace(sheet, errors=_faults(refusal))
+        told["outlook"] = _of_nameless(sheet)
+    return sheet, {**told, "curl": _curl(sheet), "errors": problems(sheet.form.labelled, sheet.errors)}
+
+
+def _of_nameless(sheet: Sheet) -> Outlook | None:
+    """While only the name is missing, what would happen is known already; nothing else is shown of the stand-in."""
+    if [error.field for error in sheet.errors] != ["name"] or (sheet.posted or QueryDict()).get("name"):
+        return None
+    try:
+        stand_in = f"w{uuid4().hex}"
+        found = services.preview(sheet.actor, kind=sheet.form.kind, data={**_body(sheet), "name": stand_in}).preview
+    except (Invalid, Conflict, Denied):
+        return None
+    return outlook(found) if found else None
 
 
 def _sheet(request: HttpRequest, kind: str) -> Sheet:
@@ -134,7 +167,8 @@ def _faults(refusal: Invalid | Conflict | Denied | fields.FormFault) -> tuple[Fi
     return (FieldError(place, refusal.code, str(refusal.message)),)
 
 
-def _page(request: HttpRequest, sheet: Sheet) -> HttpResponse:
+def _page(request: HttpRequest, sheet: Sheet, told: Mapping[str, Any] | None = None) -> HttpResponse:
+    """`told`: what the check said, where this answers one."""
     images = quotas.images(kind=sheet.form.kind)
     options: dict[str, Sequence[Any]] = {
         "flavor": _flavors(sheet),
@@ -155,8 +189,9 @@ def _page(request: HttpRequest, sheet: Sheet) -> HttpResponse:
         "more_open": any(one.error or any(row.error for row in one.rows) for one in more),
         "errors": problems(sheet.form.labelled, sheet.errors),
         "curl": _curl(sheet),
+        **(told or {}),
     }
-    return render(request, "jobs/new.html", context, status=422 if sheet.errors else 200)
+    return render(request, "jobs/new.html", context, status=422 if sheet.errors and told is None else 200)
 
 
 def _flavors(sheet: Sheet) -> list[quotas.FlavorView]:

@@ -16,6 +16,7 @@ from jobs import selectors
 from jobs.states import LIVE_STATES, State
 from jobs.web import sameas
 from jobs.web.log import log_context
+from jobs.web.outlook import choice, people
 from portal.kernel import clock
 from portal.kernel.actors import Person
 from tenants.web.visitor import person
@@ -64,6 +65,10 @@ def _context(actor: Person, row: Any) -> dict[str, Any]:
         "abilities": abilities,
         "explain": explained,
         "queue_length": _queue_length(explained),
+        "cohort_place": _cohort_place(explained),
+        "ahead": people(explained["ahead"]) if explained and explained["ahead"] else "",
+        "instead": [choice(way).label for way in explained["ways_out"] if way["change"]] if explained else [],
+        "managers_way": _managers_way(explained),
         "way_out": selectors.way_out(row, get_language()),
         "may_start": state in STARTABLE,
         "may_stop": state in LIVE_STATES and state is not State.STOPPING,
@@ -83,6 +88,17 @@ def _context(actor: Person, row: Any) -> dict[str, Any]:
 def _queue_length(explained: dict[str, Any] | None) -> int | None:
     position = (explained or {}).get("position")
     return position["queue_length"] if position else None
+
+
+def _cohort_place(explained: dict[str, Any] | None) -> int | None:
+    """Its place among all teams that share quota, where that differs from the one in its own queue."""
+    position = (explained or {}).get("position")
+    return position["cohort"] if position and position["cohort"] != position["queue"] else None
+
+
+def _managers_way(explained: dict[str, Any] | None) -> str:
+    ways = explained["ways_out"] if explained else []
+    return next((str(way["action"]) for way in ways if way["who"] == "manager"), "")
 
 
 def _event(entry: Any) -> dict[str, Any]:

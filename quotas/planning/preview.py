@@ -37,7 +37,8 @@ class Asked:
 
 @dataclass(frozen=True)
 class Preview:
-    """The decision. `borrows`: units by the lending ClusterQueue; `preempts`: who would be evicted."""
+    """The decision. `borrows`: units by the lending ClusterQueue; `preempts`: who would be evicted; `ahead`: who is
+    tried before it in the cohort; `available`: units that could be had now without evicting anybody."""
 
     verdict: Verdict
     position: int | None = None
@@ -45,6 +46,8 @@ class Preview:
     preempts: tuple[Member, ...] = ()
     pods: int = 0
     maximum: int | None = None
+    ahead: tuple[Member, ...] = ()
+    available: int = 0
 
 
 def preview(standing: Standing, asked: Asked) -> Preview:
@@ -59,7 +62,9 @@ def preview(standing: Standing, asked: Asked) -> Preview:
     admitted = next((d for d in decisions if isinstance(d, Admit) and d.key == KEY), None)
     if admitted is None:
         order = engine.pending_order(asked.queue)
-        return Preview("waits", position=order.index(KEY) + 1 if KEY in order else None)
+        place = order.index(KEY) + 1 if KEY in order else None
+        ahead = [one for one in standing.waiting_in_cohort(asked.queue) if one.priority >= asked.priority]
+        return Preview("waits", position=place, ahead=tuple(ahead))
     pods = sum(podset.count for podset in admitted.assignment)
     victims = [d.key for d in decisions if isinstance(d, Evict) and d.by == KEY]
     if victims:
@@ -68,7 +73,8 @@ def preview(standing: Standing, asked: Asked) -> Preview:
     borrowed = _borrowed(engine.usage(asked.queue), asked) - before
     if borrowed > 0:
         return Preview("borrows", borrows=_lenders(standing, asked, borrowed), pods=pods)
-    return Preview("starts_now", pods=pods)
+    available = standing.engine.available(asked.queue, asked.flavor, asked.resource)
+    return Preview("starts_now", pods=pods, available=available)
 
 
 def _spec(standing: Standing, asked: Asked) -> WorkloadSpec:

@@ -10,6 +10,7 @@ from jobs import services
 from jobs.models import Workload
 from jobs.states import Reason, State
 from portal.kernel.actors import Person
+from tests.conftest import FrozenClock
 from tests.factories import tenants as people
 from tests.factories.quotas import Lab
 
@@ -115,7 +116,7 @@ def test_nothing_changes_by_a_link(owner: Person, training: Workload) -> None:
     assert [client.get(f"/workloads/{training.pk}/{a}/").status_code for a in ("stop", "start", "delete")] == [405] * 3
 
 
-def test_the_poll_answers_nothing_until_it_changed(owner: Person, training: Workload) -> None:
+def test_the_poll_answers_nothing_until_it_changed(frozen: FrozenClock, owner: Person, training: Workload) -> None:
     client = people.signed_in(owner)
     poll = re.search(r'hx-get="(/workloads/[^"]+/live/[^"]+)"', page(owner, training))
     assert poll
