@@ -9,17 +9,16 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 
-from jobs import selectors
 from jobs.manifests.catalogue import render
 from jobs.manifests.plan import ClusterPlan, FlavorPlan, ImagePlan, RunPlan
 from jobs.manifests.secrets import Derived
 from jobs.models import Workload
+from jobs.services.foreseeing import foreseen, never
 from jobs.services.judging import chosen_flavor, columns, judged
 from jobs.services.limits import check_place
 from jobs.specs import Spec
 from jobs.specs.images import is_reference
 from portal.cluster import names
-from portal.cluster import selectors as mirror
 from portal.cluster.models import Cluster
 from portal.kernel import ids
 from portal.kernel.actors import Actor
@@ -93,7 +92,7 @@ def preview(actor: Actor, *, kind: str, data: Mapping[str, Any]) -> DryRun:
         asked = judged(actor, kind=kind, data=data)
     except Invalid as error:
         if all(fault.code == "exceeds_maximum" for fault in error.errors):
-            return DryRun(valid=True, manifests=[], preview=_never(actor, kind, error.errors[0].message, data))
+            return DryRun(valid=True, manifests=[], preview=never(actor, kind, error.errors[0].message, data))
         raise
     check_place(asked.tenant.pk, kind, asked.spec.name)
     flavor = chosen_flavor(asked.spec)
@@ -110,40 +109,4 @@ def preview(actor: Actor, *, kind: str, data: Mapping[str, Any]) -> DryRun:
     )
     namespace = names.prefixed(flavor.cluster.prefix, asked.tenant.slug)
     made = render(plan(row, asked.spec, run=1, namespace=namespace))
-    answer = selectors.preview(actor, asked.tenant, flavor, asked.spec, manager=asked.context.is_manager)
-    return DryRun(valid=True, manifests=[one.manifest for one in made], preview=answer)
-
-
-def _never(actor: Actor, kind: str, message: str, data: Mapping[str, Any]) -> dict[str, Any]:
-    """Asks for more than the team can ever have: the limit, and the most that it could ask for instead."""
-    smaller = _smaller(actor, kind, data)
-    flavor = quotas.flavor(str(data.get("flavor", "")))
-    return {
-        "verdict": "never",
-        "position": None,
-        "ahead": [],
-        "flavor": data.get("flavor"),
-        "available": None,
-        "borrows": [],
-        "preempts": [],
-        "limit": {"flavor": data.get("flavor"), "gpus": data.get("gpus"), "message": message},
-        "alternatives": smaller,
-        "likely_start": None,
-        "as_of": mirror.as_of(flavor.cluster_id, "Workload") if flavor else None,
-    }
-
-
-def _smaller(actor: Actor, kind: str, data: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The largest number of units of the same flavor that would start now."""
-    flavor, gpus = quotas.flavor(str(data.get("flavor", ""))), data.get("gpus")
-    if flavor is None or not isinstance(gpus, int):
-        return []
-    for units in sorted({u for u in (flavor.max_per_node, flavor.max_per_node // 2, 1) if 0 < u < gpus}, reverse=True):
-        try:
-            asked = judged(actor, kind=kind, data={**data, "gpus": units})
-        except Invalid:
-            continue
-        answer = selectors.preview(actor, asked.tenant, flavor, asked.spec, manager=asked.context.is_manager)
-        if answer is not None and answer["verdict"] in ("starts_now", "borrows"):
-            return [{"change": {"gpus": units}, "verdict": answer["verdict"]}]
-    return []
+    return DryRun(valid=True, manifests=[one.manifest for one in made], preview=foreseen(actor, asked, flavor))

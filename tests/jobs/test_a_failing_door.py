@@ -64,7 +64,7 @@ class Door:
 @pytest.fixture
 def door(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Door:
     found = Door(stage.gateway)
-    monkeypatch.setattr("jobs.tasks.gateway", lambda cluster: found)
+    monkeypatch.setattr("jobs.tasks.gateway_of_pass", lambda cluster, lease: found)
     return found
 
 
