@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.conf import settings
+from django.utils import timezone, translation
 
 from portal.kernel import clock
 from portal.kernel.actors import Machine, Person
@@ -34,6 +35,16 @@ class FrozenClock:
         """Forward by a timedelta's parts (`minutes=`, `hours=`, `days=`); the new time."""
         self.at += timedelta(seconds=seconds, **parts)
         return self.at
+
+
+@pytest.fixture(autouse=True)
+def no_reader() -> Iterator[None]:
+    """Each test begins without the language and zone of the last request of the test before it."""
+    translation.deactivate()
+    timezone.deactivate()
+    yield
+    translation.deactivate()
+    timezone.deactivate()
 
 
 @pytest.fixture
