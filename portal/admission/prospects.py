@@ -21,8 +21,6 @@ def hopeless(forest: Forest, queue: Queue, workload: Workload, *, fair: bool) ->
     if needs is None or needs.of is not queue.groups:
         needs, marks = _needs(queue, workload), None
         workload.needs = needs
-    if not needs.decidable:
-        return False
     if marks is None or marks.version != queue.version or marks.forest not in (None, forest.version):
         marks = workload.marks = _marks(forest, queue, workload, needs, fair=fair)
     return not all(_any_fits(queue.node, options) for options in marks.groups)
@@ -79,30 +77,33 @@ def simple(workload: Workload) -> bool:
 
 
 def _needs(queue: Queue, workload: Workload) -> Needs:
-    """The least that each resource group has to provide, by flavor; pod sets are judged one by one."""
+    """What each resource group has to provide at least; pod sets are judged one by one, with their fewest pods."""
     groups: list[tuple[Option, ...]] = []
-    decidable, wide = True, 0
+    wide: list[int] = []
+    covered = True
     for podset in workload.spec.podsets:
         count = podset.count if podset.min_count is None else podset.min_count
         amounts = {name: amount * count for name, amount in podset.requests.items()}
         if "pods" in queue.groups:
             amounts["pods"] = count
-        decidable = decidable and all(name in queue.groups for name in amounts)
+        covered = covered and all(name in queue.groups for name in amounts)
         for plan in queue.plans:
             asked = [name for name in amounts if name in plan.resources]
-            if asked:
-                wide += len(plan.flavors) > 1
-                options = tuple(
-                    tuple((cells[name], amounts[name]) for name in asked)
-                    for flavor, cells in plan.flavors
-                    if podset.flavors_allowed is None or flavor in podset.flavors_allowed
-                )
-                groups.append(options)
-    # With two searches over several flavors one may have flavors left when the other fails, and is then tried again.
-    decidable = decidable and (wide <= 1 or len(groups) == 1)
-    plain = len(groups) == 1 and all(len(cells) == 1 for cells in groups[0])
+            if not asked:
+                continue
+            if len(plan.flavors) > 1:
+                wide.append(len(groups))
+            options = tuple(
+                tuple((cells[name], amounts[name]) for name in asked)
+                for flavor, cells in plan.flavors
+                if podset.flavors_allowed is None or flavor in podset.flavors_allowed
+            )
+            groups.append(options)
+    # A search that stopped early in another group goes on with that group's next flavors: then it is no rejection yet.
+    decisive = tuple(group for at, group in enumerate(groups) if covered and wide in ([], [at]))
     partial = any(podset.min_count is not None for podset in workload.spec.podsets)
-    return Needs(queue.groups, tuple(groups), decidable, plain and not partial and len(workload.spec.podsets) == 1)
+    simple = len(workload.spec.podsets) == len(groups) == 1 and all(len(option) == 1 for option in groups[0])
+    return Needs(queue.groups, decisive, simple and not partial)
 
 
 def _evictable(

@@ -45,12 +45,11 @@ Option = tuple[tuple[int, int], ...]
 class Needs:
     """What a workload asks of its queue's resource groups (`of`): per group and flavor, the amounts by cell.
 
-    `decidable`: whether a shortage in one group settles it; `simple`: one resource, one pod set, all or nothing.
+    `groups` are those in which a shortage settles it; `simple`: one resource, one pod set, all or nothing.
     """
 
     of: object
     groups: tuple[tuple[Option, ...], ...]
-    decidable: bool
     simple: bool
 
 
