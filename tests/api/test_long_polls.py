@@ -55,10 +55,17 @@ def test_what_cannot_be_met_any_more_is_answered_at_once(rest, owner, row) -> No
     assert answer.json()["state"] == "failed"
 
 
+async def taken_in() -> None:
+    """Until the poll is open in this process."""
+    async with asyncio.timeout(10):
+        while not waiting._open:
+            await asyncio.sleep(0)
+
+
 async def test_a_change_ends_the_wait(row, headers, owner) -> None:
     client = AsyncClient()
     asked = asyncio.create_task(client.get(url(row, "wait=30&for=finished"), headers=headers))
-    await asyncio.sleep(0.4)
+    await taken_in()
     assert not asked.done()
     await asyncio.to_thread(services.stop, owner, workload_id=row.pk)
     await asyncio.to_thread(lambda: Workload.objects.filter(pk=row.pk).update(state="stopped"))
@@ -70,7 +77,7 @@ async def test_a_change_ends_the_wait(row, headers, owner) -> None:
 async def test_a_lost_right_ends_the_wait_as_missing(row, headers, owner, manager, room) -> None:
     client = AsyncClient(raise_request_exception=False)
     asked = asyncio.create_task(client.get(url(row, "wait=30"), headers=headers))
-    await asyncio.sleep(0.4)
+    await taken_in()
     await asyncio.to_thread(lambda: people.Membership.objects.filter(user_id=owner.id).delete())
     await asyncio.to_thread(services.stop, manager, workload_id=row.pk)
     answer = await asyncio.wait_for(asked, 10)
