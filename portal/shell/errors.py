@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse
@@ -60,10 +61,18 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpR
 
 
 def server_error(request: HttpRequest) -> HttpResponseBase:
-    """A bug. The log has the trace under the request id; the answer has nothing of it."""
+    """What no view could catch. A database that does not answer (middleware asks it too) is a 503; the rest is a bug:
+    the log has the trace under the request id, the answer has nothing of it."""
+    error = sys.exc_info()[1]
+    known = problems.problem_of(error) if error is not None else None
+    away = known if known is not None and known.status == 503 else None
     if problems.is_api(request):
-        return problems.response(request, Problem(500, "internal"))
-    return page_errors.server_error(request)
+        return problems.response(request, away or Problem(500, "internal"))
+    answer = page_errors.server_error(request)
+    if away is not None:
+        answer.status_code = 503
+        answer["Retry-After"] = away.headers["Retry-After"]
+    return answer
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponseBase:
