@@ -82,7 +82,9 @@ def test_an_endpoint_answers_the_example_call(visit: Visit) -> None:
 
 def test_waiting_is_told_with_a_ticket(visit: Visit, demo: Demo) -> None:
     whole = {"flavor": "h100", "gpus": 2, "env": {"TURNO_SIM_SECONDS": "60"}}
-    first, second = (demo.training("pablo", name, **whole) for name in ("goes-first", "waits"))
+    first = demo.training("pablo", "goes-first", **whole)
+    demo.call("GET", f"/training-jobs/{first['id']}/?wait=60&for=running", "pablo")
+    second = demo.training("pablo", "waits", **whole)
     page = visit("pablo", f"/workloads/{second['id']}/")
     becomes(page, "In the queue")
     page.locator(".ticket-number", has_text="1").wait_for()
