@@ -25,7 +25,7 @@ test-processes: env-test ## the same Turno as real processes that are killed, pa
 	$(BIN)/python -m pytest $(SMALL) -m "processes" $(ARGS)
 
 test-services: env-test ## the same suite against real PostgreSQL and Redis found on this machine
-	$(BIN)/python -m deploy.services -- $(BIN)/python -m pytest $(PARALLEL) $(SMALL) -m "not cluster and not processes" $(ARGS)
+	$(BIN)/python -m deploy.services -- $(BIN)/python -m pytest $(PARALLEL) $(SMALL) --reuse-db -m "not cluster and not processes" $(ARGS)
 
 test-browser: env-dev ## the pages in a real Chromium (CHROMIUM, default /usr/bin/chromium)
 	$(BIN)/python -m pytest -m browser $(ARGS)

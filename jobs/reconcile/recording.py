@@ -77,7 +77,7 @@ def _facts(at: Situation, now: datetime) -> dict[str, Any]:
 def _note_places(at: Situation) -> None:
     """Where the run's pods are, for as long as the run is told of."""
     placed = {**at.run.placed, **{pod.name: pod.node for pod in at.seen.pods if pod.node}}
-    if placed != at.run.placed and len(placed) <= MOST_PLACES:
+    if at.open and placed != at.run.placed and len(placed) <= MOST_PLACES:
         Run.objects.filter(pk=at.run.pk).update(placed=placed)
 
 
@@ -137,6 +137,7 @@ def _conclude(at: Situation, verdict: Verdict, now: datetime, changes: dict[str,
     target = EXPLANATIONS[verdict.reason].state
     if target is State.STOPPING:
         changes["wanted"] = "stop"
+        look_again(at)
     params = dict(verdict.params)
     if "flavor" in params:
         params["flavor"] = allocations.flavor_name(row, str(params["flavor"]))

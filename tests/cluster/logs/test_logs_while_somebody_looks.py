@@ -63,7 +63,7 @@ def test_numbers_through_five_cut_connections_and_two_restarts(scene: Scene) -> 
 def test_all_viewers_share_one_upstream_reading(scene: Scene) -> None:
     pod = scene.pod()
     with FaultProxy(scene.server.address) as proxy:
-        scene.desk = new_desk(scene.on, proxy.address, Timeouts(log_silence=60))
+        scene.desk = new_desk(scene.on, proxy.address, Timeouts(connect=60, answer=60, log_silence=60))
         for _ in range(3):
             scene.look()
             scene.desk.turn()
