@@ -58,7 +58,7 @@ def test_what_cannot_be_met_any_more_is_answered_at_once(rest, owner, row) -> No
 async def taken_in() -> None:
     """Until the poll is open in this process."""
     async with asyncio.timeout(10):
-        while not waiting._open:
+        while not waiting._open:  # noqa: ASYNC110  the poll opens by itself
             await asyncio.sleep(0)
 
 
