@@ -1,4 +1,7 @@
-"""A deterministic model of Kueue's admission: which waiting workload gets which quota, who is evicted, and why not."""
+"""A deterministic model of Kueue's admission: which waiting workload gets which quota, who is evicted, and why not.
+
+`Engine` is the model itself; `Replay` and `replay_forward` play it on in time.
+"""
 
 from portal.admission.decisions import (
     Admit,
@@ -30,6 +33,7 @@ from portal.admission.model import (
     StopPolicy,
     WorkloadSpec,
 )
+from portal.admission.replay import Replay, replay_forward
 from portal.admission.state import REQUEUE_BATCH_SECONDS
 
 __all__ = [
@@ -57,8 +61,10 @@ __all__ = [
     "QueueingStrategy",
     "QuotaCell",
     "Released",
+    "Replay",
     "ResourceGroup",
     "Settled",
     "StopPolicy",
     "WorkloadSpec",
+    "replay_forward",
 ]

@@ -243,6 +243,10 @@ class Engine:
         known = self._state.forest.queues.get(queue)
         return [] if known is None else [workload.spec.key for workload in known.line.in_order()]
 
+    def holding(self) -> list[str]:
+        """The keys of everything that runs: holds quota and has not been told to go."""
+        return [key for key, workload in self._state.workloads.items() if workload.phase is Phase.ADMITTED]
+
     def usage(self, queue: str) -> dict[str, dict[str, tuple[int, int]]]:
         """What a queue has booked: `{flavor: {resource: (total, of it borrowed)}}` for each of its quotas."""
         known = self._state.forest.queues.get(queue)
