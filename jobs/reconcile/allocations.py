@@ -64,6 +64,9 @@ def _holder(row: Workload, run: int) -> Holder:
         owner_type=row.owner_type,
         owner_label=row.owner_label,
         project=row.project,
+        variant=row.variant,
+        image=str(row.spec.get("image") or "")[:400],
+        limit_s=row.spec.get("max_duration"),
     )
 
 

@@ -13,7 +13,10 @@ UNSEEN = "unseen"
 
 @dataclass(frozen=True)
 class Holder:
-    """Whose run it is, as the ledger keeps it: names stay readable when people and workloads are gone."""
+    """Whose run it is, as the ledger keeps it: names stay readable when people and workloads are gone.
+
+    `variant` (framework, IDE or runtime), `image` and `limit_s` (the time limit asked for) tell which runs are alike.
+    """
 
     cluster_id: UUID
     tenant_id: UUID
@@ -24,6 +27,9 @@ class Holder:
     owner_type: str
     owner_label: str
     project: str = ""
+    variant: str = ""
+    image: str = ""
+    limit_s: int | None = None
 
 
 def open_allocation(

@@ -1,0 +1,37 @@
+"""Kept forecasts, read: when waiting runs will likely start, and how past forecasts did."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from quotas.models import Forecast
+
+
+@dataclass(frozen=True)
+class Likely:
+    """When a waiting run will likely start: in 8 of 10 cases between `p10` and `p90`, by `p90` in 9 of 10.
+
+    All three None: it cannot be said, and `why` is the code of the reason. `basis`: history, declared or none.
+    `made_at`: since when the forecast stands; `as_of`: when it was last found to hold.
+    """
+
+    p10: datetime | None
+    p50: datetime | None
+    p90: datetime | None
+    basis: str
+    why: str
+    made_at: datetime
+    as_of: datetime
+
+
+def latest(workload_ids: Collection[UUID]) -> Mapping[UUID, Likely]:
+    """The newest forecast of each of these workloads that has one and still waits. One query."""
+    rows = Forecast.objects.filter(workload_id__in=workload_ids, outcome="").order_by("made_at", "ordinal")
+    return {row.workload_id: _likely(row) for row in rows}
+
+
+def _likely(row: Forecast) -> Likely:
+    return Likely(row.p10, row.p50, row.p90, row.basis, row.why, row.made_at, row.confirmed_at)
