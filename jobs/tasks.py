@@ -45,6 +45,12 @@ def _tell(lease: Lease) -> None:
     services.tell_of_departure(user_id=lease.object_id)
 
 
+@shared_task(name="jobs.forecast")
+def forecast() -> int:
+    """Every 5 s: when those who wait will likely start, on every cluster where something changed."""
+    return services.forecast_all()
+
+
 @shared_task(name="jobs.find_orphans")
 def find_orphans() -> int:
     """Every 10 s: objects of ours that no open run explains; and tickets that are long over."""

@@ -3,6 +3,7 @@
 from jobs.services.changing import change, rotate_key
 from jobs.services.connect import connect_allowed, connect_ticket, forget_old_tickets, trade_ticket
 from jobs.services.ending import delete, over_deadline, stop, stop_by_deadline
+from jobs.services.forecasting import forecast_all
 from jobs.services.leaving import in_archived_teams, stop_in_archived_team, tell_of_departure
 from jobs.services.planning import DryRun, plan, preview
 from jobs.services.starting import start, submit
@@ -13,6 +14,7 @@ __all__ = [
     "connect_allowed",
     "connect_ticket",
     "delete",
+    "forecast_all",
     "forget_old_tickets",
     "in_archived_teams",
     "over_deadline",

@@ -204,6 +204,7 @@ CELERY_BEAT_SCHEDULE = {
     "sweep": {"task": "kernel.sweep", "schedule": 2.0, "options": {"expires": 2}},
     "housekeeping": {"task": "kernel.housekeeping", "schedule": 60.0, "options": {"expires": 60}},
     "policies": {"task": "jobs.enforce_deadlines", "schedule": 5.0, "options": {"expires": 5}},
+    "forecasts": {"task": "jobs.forecast", "schedule": 5.0, "options": {"expires": 5}},
     "orphans": {"task": "jobs.find_orphans", "schedule": 10.0, "options": {"expires": 10}},
 }
 CELERY_BEAT_SCHEDULE_FILENAME = env.text("TURNO_BEAT_FILE", str(BASE_DIR / "var" / "beat" / "schedule"))

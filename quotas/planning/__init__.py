@@ -1,6 +1,7 @@
 """What admission would decide: the mirrored state in the model of `portal.admission`, and questions to it."""
 
 from quotas.planning.forecasts import Likely, latest
+from quotas.planning.lengths import Template
 from quotas.planning.preview import Asked, Preview, alternatives, preview
 from quotas.planning.standing import Member, Standing, standing
 from quotas.planning.waiting import Wait, wait_of
@@ -11,6 +12,7 @@ __all__ = [
     "Member",
     "Preview",
     "Standing",
+    "Template",
     "Wait",
     "alternatives",
     "latest",

@@ -57,7 +57,7 @@ def preview(standing: Standing, asked: Asked) -> Preview:
         return Preview("never", maximum=most)
     engine = standing.engine.fork(explains=False, instant_release=True)
     before = _borrowed(engine.usage(asked.queue), asked)
-    engine.submit(_spec(standing, asked))
+    engine.submit(spec_of(standing, asked))
     decisions = [decision for _, decision in engine.settle(standing.now).decisions]
     admitted = next((d for d in decisions if isinstance(d, Admit) and d.key == KEY), None)
     if admitted is None:
@@ -77,7 +77,8 @@ def preview(standing: Standing, asked: Asked) -> Preview:
     return Preview("starts_now", pods=pods, available=available)
 
 
-def _spec(standing: Standing, asked: Asked) -> WorkloadSpec:
+def spec_of(standing: Standing, asked: Asked) -> WorkloadSpec:
+    """The request as the model takes it: behind everybody who waits."""
     allowed = standing.allowed(asked.queue, asked.flavor, asked.resource)
     podset = PodSet("main", asked.pods, asked.requests, asked.min_pods, allowed)
     return WorkloadSpec(KEY, asked.queue, asked.priority, LATEST, (podset,))

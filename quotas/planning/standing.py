@@ -38,6 +38,7 @@ class Member:
     units: Mapping[str, int]
     flavors: Mapping[str, str]
     said: str  # Kueue's own message about why it waits; "" where it has not spoken
+    limit_s: float | None = None  # Kueue ends it when it has held quota for so long
 
     @property
     def gpus(self) -> int:
@@ -52,6 +53,7 @@ class Standing:
     `hasty`: keys that the model would admit although Kueue has not (yet): counted as disagreement when they stay.
     """
 
+    cluster_id: UUID
     engine: Engine
     members: Mapping[str, Member]
     specs: Mapping[str, ClusterQueueSpec]
@@ -116,6 +118,7 @@ def standing(cluster_id: UUID) -> Standing:
     settled = engine.settle(now.timestamp())
     hasty = frozenset(d.key for _, d in settled.decisions if isinstance(d, Admit))
     return Standing(
+        cluster_id=cluster_id,
         engine=engine,
         members=members,
         specs=specs,
@@ -199,6 +202,7 @@ def _member(row: MirrorObject, obj: Object, queue: str, created: datetime, held_
         units=dict(units),
         flavors=flavors,
         said=str(reserved.get("message") or "") if reserved.get("status") == "False" else "",
+        limit_s=float(obj["spec"].get("maximumExecutionTimeSeconds") or 0) or None,
     )
 
 

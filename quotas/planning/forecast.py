@@ -1,0 +1,111 @@
+"""When those who wait will likely start: the queue is played on many times, each time with other lengths. Pure.
+
+Equal inputs give equal answers: the draws come from a generator that is seeded with what is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil, floor, inf
+from random import Random
+from typing import Literal
+
+from portal.admission import Engine, replay_forward
+from quotas.planning.lengths import NEVER_ENDS, Length
+
+HORIZON_S = 14 * 86_400.0
+MOST_SAMPLES, LEAST_SAMPLES = 100, 20
+# Workloads that one forecast may play through, over all of its samples.
+EFFORT = 20_000
+TENTHS = (0.1, 0.5, 0.9)
+Why = Literal["", "lengths_unknown", "too_far", "uncertain", "blocked"]
+Basis = Literal["history", "declared", "none"]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Seconds on the engine's clock. All None: it cannot be said, because of `why`."""
+
+    p10: float | None
+    p50: float | None
+    p90: float | None
+    basis: Basis
+    why: Why = ""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """An engine at `now`, how long each of its workloads has held quota, and what is known of how long each lasts."""
+
+    engine: Engine
+    now: float
+    lasted: Mapping[str, float]  # those that hold quota
+    waiting: Collection[str]
+    lengths: Mapping[str, Length]
+
+
+def samples_for(members: int) -> int:
+    """How often a queue of this size is played on: often enough for tenths, and at bounded cost."""
+    return max(LEAST_SAMPLES, min(MOST_SAMPLES, EFFORT // max(members, 1)))
+
+
+def estimates(scene: Scene, watched: frozenset[str], *, samples: int) -> dict[str, Estimate]:
+    """For each watched key, when it is admitted first."""
+    starts = played(scene, watched, samples=samples)
+    basis = _basis(scene)
+    return {key: judged(found, _why_not(scene), basis) for key, found in starts.items()}
+
+
+def played(scene: Scene, watched: frozenset[str], *, samples: int) -> dict[str, list[float]]:
+    """For each watched key, its start in every sample; infinite where it did not start within the horizon."""
+    keys = sorted({*scene.lasted, *scene.waiting})
+    rng = Random(f"{scene.now}|{samples}|{'|'.join(keys)}|{'|'.join(sorted(watched))}")  # noqa: S311 no secret
+    shares = {key: _spread(rng, samples) for key in keys}
+    starts: dict[str, list[float]] = {key: [] for key in watched}
+    for sample in range(samples):
+        durations = {}
+        for key in keys:
+            left = scene.lengths.get(key, NEVER_ENDS).left(shares[key][sample], scene.lasted.get(key, 0.0))
+            if left is not None:
+                durations[key] = left
+        found = replay_forward(scene.engine, durations, scene.now, scene.now + HORIZON_S, watched)
+        for key in watched:
+            starts[key].append(found.get(key, inf))
+    return starts
+
+
+def _spread(rng: Random, samples: int) -> list[float]:
+    """One number from each of so many equal parts of (0, 1], in random order: less noise than free draws."""
+    parts = list(range(samples))
+    rng.shuffle(parts)
+    return [(part + 1 - rng.random()) / samples for part in parts]
+
+
+def quantile(ordered: Sequence[float], share: float) -> float:
+    """The value below which this share lies, between neighbours in proportion; infinite where one of them is."""
+    at = share * (len(ordered) - 1)
+    below, above = ordered[floor(at)], ordered[ceil(at)]
+    if below == above or above == inf:
+        return above
+    return below + (above - below) * (at - floor(at))
+
+
+def judged(starts: Sequence[float], why_not: Why, basis: Basis) -> Estimate:
+    """Three quantiles, or the reason why there are none."""
+    p10, p50, p90 = (quantile(sorted(starts), share) for share in TENTHS)
+    if p50 == inf:
+        return Estimate(None, None, None, "none", why_not)
+    if p90 == inf:
+        return Estimate(None, None, None, "none", "uncertain")
+    return Estimate(p10, p50, p90, basis)
+
+
+def _why_not(scene: Scene) -> Why:
+    unknown = any(not scene.lengths.get(key, NEVER_ENDS).known for key in (*scene.lasted, *scene.waiting))
+    return "lengths_unknown" if unknown else "too_far"
+
+
+def _basis(scene: Scene) -> Basis:
+    known = [scene.lengths.get(key, NEVER_ENDS) for key in scene.lasted]
+    return "history" if any(one.curve is not None for one in known) else "declared"

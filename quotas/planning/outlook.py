@@ -1,0 +1,134 @@
+"""The forecasts of one cluster at this moment: the mirror's queues, with what the ledger knows of past lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from portal.kernel import clock
+from quotas.models import Allocation, ForecastPass
+from quotas.planning.forecast import Estimate, Scene, estimates, samples_for
+from quotas.planning.lengths import Curve, History, Interval, Length, Template, lengths
+from quotas.planning.preview import Asked, spec_of
+from quotas.planning.standing import Member, Standing
+
+REMEMBERED = timedelta(days=60)
+MOST_REMEMBERED = 5000
+# Whatever else closes an interval, the work would have gone on.
+ENDED = frozenset({"finished", "stopped", "deleted", "ended"})
+# A preview is asked for while somebody types: it plays fewer workloads through than a kept forecast.
+PREVIEW_EFFORT, PREVIEW_LEAST, PREVIEW_MOST = 1500, 12, 40
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of how long the members of one cluster last, by the id of the workload behind them."""
+
+    by_workload: Mapping[UUID, Length]
+
+    def of(self, member: Member) -> Length:
+        found = self.by_workload.get(member.workload_id) if member.workload_id else None
+        return found or Length(limit_s=member.limit_s)
+
+    def as_json(self) -> dict[str, Any]:
+        curves = list({id(one.curve): one.curve for one in self.by_workload.values() if one.curve}.values())
+        places = {id(curve): at for at, curve in enumerate(curves)}
+        return {
+            "curves": [[one.times, one.survival] for one in curves],
+            "of": {
+                str(key): [places[id(one.curve)] if one.curve else None, one.limit_s]
+                for key, one in self.by_workload.items()
+            },
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Known:
+        curves = [Curve(tuple(times), tuple(survival)) for times, survival in data.get("curves", [])]
+        return cls(
+            {
+                UUID(key): Length(None if place is None else curves[place], limit)
+                for key, (place, limit) in data.get("of", {}).items()
+            }
+        )
+
+
+def remembered(cluster_id: UUID) -> History:
+    """How long runs of the last weeks held quota, the newest few thousand; one query."""
+    now = clock.now()
+    rows = Allocation.objects.filter(cluster_id=cluster_id, admitted_at__gt=now - REMEMBERED)
+    fields = ("tenant_slug", "workload_kind", "variant", "flavor", "image", "admitted_at", "released_at", "why")
+    found = rows.order_by("-admitted_at").values_list(*fields)[:MOST_REMEMBERED]
+    return History(_intervals(found, now))
+
+
+def _intervals(rows: Iterable[tuple[Any, ...]], now: datetime) -> Iterable[Interval]:
+    for tenant, kind, variant, flavor, image, admitted_at, released_at, why in rows:
+        seconds = ((released_at or now) - admitted_at).total_seconds()
+        ended = released_at is not None and why in ENDED
+        yield Interval(Template(tenant, kind, variant, flavor, image), max(0.0, seconds), ended)
+
+
+def known_of(standing: Standing, templates: Mapping[UUID, Template], history: History) -> Known:
+    """For every member of ours, its curve and its limit."""
+    live = {one.workload_id for one in standing.members.values() if one.workload_id is not None}
+    named = {str(key): template for key, template in templates.items() if key in live}
+    return Known({UUID(key): length for key, length in lengths(history, named).items()})
+
+
+def scene_of(standing: Standing, known: Known) -> Scene:
+    """The standing as the forecast reads it."""
+    members = standing.members
+    return Scene(
+        engine=standing.engine,
+        now=standing.now,
+        lasted={
+            key: max(0.0, standing.now - one.held_since.timestamp()) for key, one in members.items() if one.held_since
+        },
+        waiting=[key for key, one in members.items() if one.held_since is None],
+        lengths={key: known.of(one) for key, one in members.items()},
+    )
+
+
+@dataclass(frozen=True)
+class Foreseen:
+    """One waiting workload's estimate. `member`: its first Kueue Workload in line."""
+
+    member: Member
+    estimate: Estimate
+
+
+def foresee(standing: Standing, known: Known) -> tuple[dict[UUID, Foreseen], int]:
+    """An estimate for every workload of ours that waits whole, and from how many samples.
+
+    Those that the model admits at once (`hasty`) do not wait in its eyes: they are left out.
+    """
+    holding = {one.workload_id for one in standing.members.values() if one.held_since is not None}
+    first: dict[UUID, Member] = {}
+    for one in sorted(standing.members.values(), key=lambda member: (-member.priority, member.created, member.key)):
+        waits = one.held_since is None and one.key not in standing.hasty
+        if waits and one.workload_id is not None and one.workload_id not in holding:
+            first.setdefault(one.workload_id, one)
+    if not first:
+        return {}, 0
+    samples = samples_for(len(standing.members))
+    watched = frozenset(one.key for one in first.values())
+    found = estimates(scene_of(standing, known), watched, samples=samples)
+    return {key: Foreseen(one, found[one.key]) for key, one in first.items()}, samples
+
+
+def foresee_request(standing: Standing, asked: Asked) -> Estimate | None:
+    """When a request that would wait would likely start; None where no round of forecasts has been made yet."""
+    row = ForecastPass.objects.filter(cluster_id=standing.cluster_id).first()
+    if row is None:
+        return None
+    known = Known.from_json(row.durations)
+    spec = spec_of(standing, asked)
+    engine = standing.engine.fork(explains=False, instant_release=True)
+    engine.submit(spec)
+    scene = scene_of(standing, known)
+    scene = replace(scene, engine=engine, waiting=[*scene.waiting, spec.key])
+    samples = max(PREVIEW_LEAST, min(PREVIEW_MOST, PREVIEW_EFFORT // max(len(standing.members), 1)))
+    return estimates(scene, frozenset({spec.key}), samples=samples)[spec.key]

@@ -1,0 +1,179 @@
+"""Keeping forecasts: what is said of whoever waits, and what came of it. Called by a periodic task, no actor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from math import ceil, floor
+from uuid import UUID
+
+from django.db.models import Count, Max
+
+from portal.cluster.models import MirrorObject
+from portal.kernel import clock
+from portal.kernel.leader import Leadership
+from portal.kernel.transaction import transaction
+from quotas.models import Allocation, Forecast, ForecastPass
+from quotas.planning.lengths import Template
+from quotas.planning.outlook import Foreseen, foresee, known_of, remembered
+from quotas.planning.standing import standing
+
+EVERY = timedelta(seconds=60)
+# A round that took long is followed by a rest ten times as long.
+REST = 10
+LEADS = timedelta(seconds=60)
+MOST_PER_WAIT = 12
+CONSIDERABLY, CONSIDERABLE_S = 0.2, 5.0
+# Who is in neither the queue nor the ledger after this has left: the ledger lags behind the mirror.
+GRACE = timedelta(seconds=60)
+KEPT = timedelta(days=90)
+BATCH = 1000
+Templates = Callable[[UUID], Mapping[UUID, tuple[Template, int]]]
+
+
+def forecast(cluster_id: UUID, templates: Templates) -> int:
+    """One round on one cluster, if it is due and nobody else is at it; how many forecasts were made.
+
+    `templates` gives for each live workload of the cluster what it is like and the number of its run.
+    """
+    seen = _fingerprint(cluster_id)
+    if not _due(cluster_id, seen):
+        return 0
+    leadership = Leadership(f"forecast-{cluster_id}", ttl=LEADS)
+    if not leadership.hold():
+        return 0
+    try:
+        return _round(cluster_id, seen, templates(cluster_id))
+    finally:
+        leadership.resign()
+
+
+def _fingerprint(cluster_id: UUID) -> str:
+    """Changes whenever a queue, a quota or a Kueue Workload does."""
+    rows = MirrorObject.objects.filter(cluster=cluster_id, kind__in=("Workload", "ClusterQueue", "Cohort"))
+    found = rows.aggregate(newest=Max("seen_at"), number=Count("pk"))
+    return f"{found['newest']}/{found['number']}"
+
+
+def _due(cluster_id: UUID, seen: str) -> bool:
+    row = ForecastPass.objects.filter(cluster_id=cluster_id).first()
+    if row is None:
+        return True
+    since = clock.now() - row.made_at
+    return since >= EVERY or (row.seen != seen and since >= timedelta(milliseconds=REST * row.took_ms))
+
+
+def _round(cluster_id: UUID, seen: str, templates: Mapping[UUID, tuple[Template, int]]) -> int:
+    began, now = clock.monotonic(), clock.now()
+    state = standing(cluster_id)
+    if state.as_of is None:
+        return 0
+    known = known_of(state, {key: template for key, (template, _) in templates.items()}, remembered(cluster_id))
+    found, samples = foresee(state, known)
+    runs = {key: run for key, (_, run) in templates.items()}
+    with transaction():
+        _settle(cluster_id, frozenset(one.workload_id for one in state.members.values() if one.workload_id), now)
+        _keep(cluster_id, {key: one for key, one in found.items() if key in runs}, runs, now)
+        Forecast.objects.filter(
+            pk__in=list(
+                Forecast.objects.filter(cluster_id=cluster_id, settled_at__lt=now - KEPT).values_list("pk", flat=True)[
+                    :BATCH
+                ]
+            )
+        ).delete()
+        ForecastPass.objects.update_or_create(
+            cluster_id=cluster_id,
+            defaults={
+                "seen": seen,
+                "made_at": now,
+                "took_ms": int((clock.monotonic() - began) * 1000),
+                "samples": samples,
+                "durations": known.as_json(),
+            },
+        )
+    return len(found)
+
+
+def _keep(cluster_id: UUID, found: Mapping[UUID, Foreseen], runs: Mapping[UUID, int], now: datetime) -> None:
+    """New rows for new waits and for what moved; the others are confirmed."""
+    rows = Forecast.objects.filter(cluster_id=cluster_id, outcome="", workload_id__in=found).order_by("ordinal")
+    newest = {row.workload_id: row for row in rows}
+    new, confirmed, replaced = [], [], []
+    for key, one in found.items():
+        last = newest.get(key)
+        row = _row(cluster_id, key, runs[key], one, now)
+        if last is None or last.run != row.run:
+            new.append(row)
+        elif not _moved(last, row):
+            confirmed.append(last.pk)
+        elif last.ordinal + 1 < MOST_PER_WAIT:
+            row.ordinal = last.ordinal + 1
+            new.append(row)
+        else:
+            row.pk, row.ordinal = last.pk, last.ordinal
+            replaced.append(row)
+    Forecast.objects.bulk_create(new)
+    Forecast.objects.filter(pk__in=confirmed).update(confirmed_at=now)
+    if replaced:
+        fields = ["made_at", "confirmed_at", "p10", "p50", "p90", "basis", "why"]
+        Forecast.objects.bulk_update(replaced, fields, batch_size=BATCH)
+
+
+def _row(cluster_id: UUID, key: UUID, run: int, one: Foreseen, now: datetime) -> Forecast:
+    estimate = one.estimate
+    return Forecast(
+        cluster_id=cluster_id,
+        queue=one.member.queue,
+        workload_id=key,
+        run=run,
+        made_at=now,
+        confirmed_at=now,
+        # The cluster's times are whole seconds: the band reaches to the next ones.
+        p10=None if estimate.p10 is None else datetime.fromtimestamp(floor(estimate.p10), UTC),
+        p50=None if estimate.p50 is None else datetime.fromtimestamp(round(estimate.p50), UTC),
+        p90=None if estimate.p90 is None else datetime.fromtimestamp(ceil(estimate.p90), UTC),
+        basis=estimate.basis,
+        why=estimate.why,
+    )
+
+
+def _moved(old: Forecast, new: Forecast) -> bool:
+    """Considerably: by a fifth of how far away the new end of the band is, and by more than some seconds."""
+    if (old.p50, old.p90) == (new.p50, new.p90):
+        return old.why != new.why
+    if old.p50 is None or old.p90 is None or new.p50 is None or new.p90 is None:
+        return True
+    away = (new.p90 - new.made_at).total_seconds()
+    by = max(abs((new.p50 - old.p50).total_seconds()), abs((new.p90 - old.p90).total_seconds()))
+    return by > max(CONSIDERABLE_S, CONSIDERABLY * away)
+
+
+def _settle(cluster_id: UUID, live: frozenset[UUID], now: datetime) -> None:
+    """Open forecasts of runs that were admitted since, or that are no longer there."""
+    waiting = Forecast.objects.filter(cluster_id=cluster_id, outcome="")
+    rows = list(waiting.values_list("workload_id", "run", "made_at", "confirmed_at"))
+    began: dict[tuple[UUID, int], datetime] = {}
+    last: dict[tuple[UUID, int], datetime] = {}
+    for workload_id, run, made_at, confirmed_at in rows:
+        key = (workload_id, run)
+        began[key] = min(made_at, began.get(key, made_at))
+        last[key] = max(confirmed_at, last.get(key, confirmed_at))
+    starts = _starts(began)
+    for (workload_id, run), since in began.items():
+        mine = waiting.filter(workload_id=workload_id, run=run)
+        started = starts.get((workload_id, run))
+        if started is not None:
+            mine.update(outcome="started", started_at=started, settled_at=now)
+        elif workload_id not in live and last[workload_id, run] < now - GRACE and since < now - GRACE:
+            mine.update(outcome="left", settled_at=now)
+
+
+def _starts(began: Mapping[tuple[UUID, int], datetime]) -> dict[tuple[UUID, int], datetime]:
+    """The first admission of each run after its first forecast."""
+    rows = Allocation.objects.filter(workload_id__in={key for key, _ in began}).order_by("admitted_at")
+    found: dict[tuple[UUID, int], datetime] = {}
+    for workload_id, run, admitted_at in rows.values_list("workload_id", "run", "admitted_at"):
+        since = began.get((workload_id, run))
+        if since is not None and admitted_at >= since.replace(microsecond=0):
+            found.setdefault((workload_id, run), admitted_at)
+    return found

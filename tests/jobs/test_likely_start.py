@@ -1,0 +1,94 @@
+"""When it will likely start: kept forecasts, what came of them, and what is said while nobody can know."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from jobs import services
+from jobs.models import Workload
+from portal.kernel.actors import Person
+from quotas import planning
+from quotas.models import Allocation, Forecast
+from tests.jobs.stage import Stage
+
+pytestmark = pytest.mark.django_db
+LONG = {"TURNO_SIM_SECONDS": "6000"}
+
+
+def job(stage: Stage, actor: Person, name: str, **changes: object) -> Workload:
+    return stage.submit(actor, name=name, flavor="h100", gpus=1, **{"env": LONG, **changes})
+
+
+def past_jobs(stage: Stage, owner: Person, seconds: list[int]) -> None:
+    """Jobs of this kind that ran alone before, as the ledger has them."""
+    row = job(stage, owner, "past", env={"TURNO_SIM_SECONDS": "1"})
+    stage.run(8)
+    held = Allocation.objects.get(workload_id=row.pk)
+    for number, length in enumerate(seconds):
+        held.pk, held.kueue_uid = None, f"past-{number}"
+        held.admitted_at = stage.clock.at - timedelta(days=1, hours=number)
+        held.released_at = held.admitted_at + timedelta(seconds=length)
+        held.save(force_insert=True)
+
+
+def test_with_history_it_says_when(stage: Stage, owner: Person) -> None:
+    past_jobs(stage, owner, [600 + 10 * n for n in range(30)])
+    job(stage, owner, "first")
+    stage.run(60)
+    row = job(stage, owner, "second")
+    stage.run(3)
+    assert services.forecast_all() == 1
+    likely = planning.latest([row.pk])[row.pk]
+    assert likely.basis == "history"
+    assert likely.p50 is not None
+    assert likely.p90 is not None
+    assert 500 < (likely.p50 - stage.clock.at).total_seconds() < 760
+    assert likely.p50 < likely.p90 < stage.clock.at + timedelta(seconds=1000)
+
+
+def test_without_history_or_limits_it_cannot_know(stage: Stage, owner: Person) -> None:
+    job(stage, owner, "first")
+    row = job(stage, owner, "second")
+    stage.run(3)
+    services.forecast_all()
+    likely = planning.latest([row.pk])[row.pk]
+    assert (likely.p50, likely.p90, likely.basis, likely.why) == (None, None, "none", "lengths_unknown")
+
+
+def test_time_limits_alone_bound_it(stage: Stage, owner: Person) -> None:
+    job(stage, owner, "first", max_duration=3600)
+    row = job(stage, owner, "second")
+    stage.run(3)
+    services.forecast_all()
+    likely = planning.latest([row.pk])[row.pk]
+    assert likely.basis == "declared"
+    assert likely.p90 is not None
+    assert likely.p90 <= stage.clock.at + timedelta(seconds=3602)
+
+
+def test_a_start_is_its_outcome(stage: Stage, owner: Person) -> None:
+    first = job(stage, owner, "first", max_duration=3600)
+    row = job(stage, owner, "second")
+    stage.run(3)
+    services.forecast_all()
+    services.stop(owner, workload_id=first.pk)
+    stage.run(10)
+    services.forecast_all()
+    assert planning.latest([row.pk]) == {}
+    kept = Forecast.objects.get(workload_id=row.pk, ordinal=0)
+    held = Allocation.objects.get(workload_id=row.pk)
+    assert (kept.outcome, kept.started_at) == ("started", held.admitted_at)
+
+
+def test_who_leaves_the_queue_has_no_start(stage: Stage, owner: Person) -> None:
+    job(stage, owner, "first", max_duration=3600)
+    row = job(stage, owner, "second")
+    stage.run(3)
+    services.forecast_all()
+    services.stop(owner, workload_id=row.pk)
+    stage.run(70, step=10)
+    services.forecast_all()
+    kept = Forecast.objects.get(workload_id=row.pk)
+    assert (kept.outcome, kept.started_at) == ("left", None)
