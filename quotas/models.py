@@ -294,3 +294,9 @@ class ForecastPass(models.Model):
     took_ms = models.PositiveIntegerField(default=0)
     samples = models.PositiveIntegerField(default=0)
     durations = models.JSONField(default=dict)
+    # What the last calibration found (`planning.calibration.Calibration`), for metrics.
+    cluster_name = models.CharField(max_length=40, default="", blank=True)
+    starts = models.PositiveIntegerField(default=0)
+    within = models.PositiveIntegerField(default=0)
+    by_p50 = models.PositiveIntegerField(default=0)
+    by_p90 = models.PositiveIntegerField(default=0)

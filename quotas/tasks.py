@@ -8,6 +8,7 @@ from portal.cluster.factory import gateway_of_pass
 from portal.kernel import work
 from portal.kernel.work import Lease
 from quotas import reconcile
+from quotas.services import forecasting
 
 
 @shared_task(name="flavor.reconcile")
@@ -32,6 +33,12 @@ def reconcile_priority(object_id: str) -> None:
 def reconcile_queue(object_id: str) -> None:
     """Keeps a team's ClusterQueue and LocalQueue true."""
     work.run("queue", UUID(object_id), _one_pass)
+
+
+@shared_task(name="quotas.calibrate")
+def calibrate() -> int:
+    """Every minute: how past forecasts of likely starts did."""
+    return forecasting.calibrate()
 
 
 def _one_pass(lease: Lease) -> float | None:

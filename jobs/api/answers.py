@@ -58,10 +58,19 @@ def events(rows: list[Any]) -> list[dict[str, Any]]:
 
 
 def dry_run(found: Any) -> dict[str, Any]:
-    preview = found.preview and {**found.preview, "as_of": stamp(found.preview["as_of"])}
+    preview = found.preview and {**found.preview, **_likely(found.preview), "as_of": stamp(found.preview["as_of"])}
     return {"valid": found.valid, "preview": preview, "manifests": found.manifests}
+
+
+def _likely(found: dict[str, Any]) -> dict[str, Any]:
+    start, forecast = found["likely_start"], found["forecast"]
+    times = {name: stamp(forecast[name]) for name in ("p10", "made_at", "as_of")} if forecast else {}
+    return {
+        "likely_start": start and {name: stamp(at) for name, at in start.items()},
+        "forecast": forecast and {**forecast, **times},
+    }
 
 
 def explain(found: dict[str, Any]) -> dict[str, Any]:
     holders = [{**one, "since": stamp(one["since"])} for one in found["holders"]]
-    return {**found, "holders": holders, "as_of": stamp(found["as_of"])}
+    return {**found, **_likely(found), "holders": holders, "as_of": stamp(found["as_of"])}

@@ -185,12 +185,35 @@ class Position(serializers.Serializer[Any]):
     cohort = serializers.IntegerField(allow_null=True)
 
 
+class LikelyStart(serializers.Serializer[Any]):
+    p50 = serializers.DateTimeField(help_text="It starts by then in 5 of 10 cases.")
+    p90 = serializers.DateTimeField(help_text="It starts by then in 9 of 10 cases.")
+
+
+class PastForecasts(serializers.Serializer[Any]):
+    kept = serializers.IntegerField(help_text="The queue's newest forecasts that a start followed, at most 40.")
+    within = serializers.IntegerField(help_text="How many of them started between p10 and p90.")
+
+
+class ForecastAnswer(serializers.Serializer[Any]):
+    """How the likely start is known, or why it cannot be said."""
+
+    message = serializers.CharField()
+    code = serializers.CharField(help_text="Why there is no likely start; empty where there is one.")
+    basis = serializers.ChoiceField(["history", "declared", "none"])
+    p10 = serializers.DateTimeField(allow_null=True)
+    made_at = serializers.DateTimeField(allow_null=True)
+    as_of = serializers.DateTimeField(allow_null=True)
+    past = PastForecasts()
+
+
 class ExplainAnswer(serializers.Serializer[Any]):
     blocker = Blocker(allow_null=True)
     position = Position(allow_null=True)
     ahead = serializers.ListField(child=serializers.JSONField())
     holders = serializers.ListField(child=serializers.JSONField())
-    likely_start = serializers.JSONField(allow_null=True)
+    likely_start = LikelyStart(allow_null=True)
+    forecast = ForecastAnswer(allow_null=True)
     ways_out = serializers.ListField(child=serializers.JSONField())
     as_of = serializers.DateTimeField(allow_null=True)
 

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.utils.translation import gettext
 
+from jobs.selectors import likely
 from jobs.specs import Spec
 from portal.admission.quantities import parse
 from portal.cluster import names
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from tenants.models import Tenant
 
 MOST_SHOWN = 50
+NO_FORECAST: Mapping[str, Any] = {"likely_start": None, "forecast": None}
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,11 @@ def asked_of(spec: Spec, tenant: Tenant, flavor: Flavor, priority: int) -> Asked
 def preview(
     actor: Actor, tenant: Tenant, flavor: Flavor, spec: Spec, *, manager: bool, state: Standing | None = None
 ) -> dict[str, Any] | None:
-    """The `preview` of a dry run (api.md, section 4); None while the mirror knows nothing. `state`: loaded already."""
+    """The `preview` of a dry run (api.md, section 4); None while the mirror knows nothing.
+
+    `state`: loaded already, by somebody who knows the likely start already too.
+    """
+    foresees = state is None
     state = state or planning.standing(flavor.cluster_id)
     if state.as_of is None:
         return None
@@ -88,9 +94,13 @@ def preview(
         "alternatives": [
             {"change": dict(one.change), "verdict": one.verdict} for one in planning.alternatives(state, changes)
         ],
-        "likely_start": None,
+        **(_likely(state, asked) if foresees and found.verdict == "waits" else NO_FORECAST),
         "as_of": state.as_of,
     }
+
+
+def _likely(state: Standing, asked: Asked) -> dict[str, Any]:
+    return likely.of_request(planning.foresee_request(state, asked), clock.now(), asked.queue)
 
 
 def _limit(flavor: Flavor, asked: Asked, maximum: int) -> dict[str, Any]:

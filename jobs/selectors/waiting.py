@@ -8,7 +8,7 @@ from uuid import UUID
 from django.utils.translation import gettext
 
 from jobs.models import Workload
-from jobs.selectors import answering
+from jobs.selectors import answering, likely
 from jobs.selectors.workloads import workload
 from jobs.states import EXPLANATIONS, Reason, State
 from portal.cluster import names
@@ -61,7 +61,7 @@ def explain(actor: Actor, workload_id: UUID) -> dict[str, Any]:
         "position": _position(found),
         "ahead": answering.ahead_of(found.ahead, teams) if found else [],
         "holders": answering.holders_of(found, teams, resource) if found else [],
-        "likely_start": None,
+        **likely.of_waiting(row, found),
         "ways_out": _ways_out(actor, row, state),
         "as_of": state.as_of,
     }
@@ -73,6 +73,7 @@ NOTHING: dict[str, Any] = {
     "ahead": [],
     "holders": [],
     "likely_start": None,
+    "forecast": None,
     "ways_out": [],
 }
 

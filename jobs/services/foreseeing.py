@@ -36,6 +36,7 @@ def never(actor: Actor, kind: str, message: str, data: Mapping[str, Any]) -> dic
         "limit": {"flavor": data.get("flavor"), "gpus": data.get("gpus"), "message": message},
         "alternatives": smaller,
         "likely_start": None,
+        "forecast": None,
         "as_of": mirror.as_of(flavor.cluster_id, "Workload") if flavor else None,
     }
 

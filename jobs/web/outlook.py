@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from django.http import QueryDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from portal.kernel import clock
+
 MOST_NAMED = 3
+NEAR = timedelta(minutes=15)
 INSTEAD = "instead"
 # What a proposed change may fill in, with the words of the form's labels.
 CHANGEABLE = {
@@ -49,6 +53,8 @@ class Outlook:
     more: str
     choices: tuple[Choice, ...]
     as_of: Any
+    forecast: Mapping[str, Any] | None
+    precision: str
 
 
 def outlook(preview: Mapping[str, Any]) -> Outlook:
@@ -57,7 +63,15 @@ def outlook(preview: Mapping[str, Any]) -> Outlook:
     icon, look = LOOKS[verdict]
     sentence, more = _SENTENCES[verdict](preview)
     choices = tuple(choice(one) for one in preview["alternatives"])
-    return Outlook(verdict, icon, look, sentence, more, choices, preview["as_of"])
+    return Outlook(
+        verdict, icon, look, sentence, more, choices, preview["as_of"], preview.get("forecast"), precision(preview)
+    )
+
+
+def precision(told: Mapping[str, Any] | None) -> str:
+    """How exactly the times of a likely start are written: to the second where it is near."""
+    start = (told or {}).get("likely_start")
+    return "seconds" if start and start["p90"] - clock.now() < NEAR else "minutes"
 
 
 def choice(alternative: Mapping[str, Any]) -> Choice:

@@ -16,7 +16,7 @@ from jobs import selectors
 from jobs.states import LIVE_STATES, State
 from jobs.web import sameas
 from jobs.web.log import log_context
-from jobs.web.outlook import choice, people
+from jobs.web.outlook import choice, people, precision
 from portal.kernel import clock
 from portal.kernel.actors import Person
 from tenants.web.visitor import person
@@ -64,6 +64,7 @@ def _context(actor: Person, row: Any) -> dict[str, Any]:
         "workload": shown,
         "abilities": abilities,
         "explain": explained,
+        "precision": precision(explained),
         "queue_length": _queue_length(explained),
         "cohort_place": _cohort_place(explained),
         "ahead": people(explained["ahead"]) if explained and explained["ahead"] else "",

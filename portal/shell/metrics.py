@@ -12,6 +12,7 @@ from jobs import selectors as jobs
 from portal.kernel import work
 from portal.kernel.errors import NotFound
 from portal.telemetry import metrics
+from quotas import planning
 
 LOOPBACK = ("127.0.0.1", "::1")
 
@@ -24,6 +25,13 @@ def _work() -> Iterator[tuple[tuple[str, ...], float]]:
 
 metrics.gauge("turno_work", "Objects that somebody should look at, and those parked.", ["kind", "state"], _work)
 metrics.gauge("turno_workloads", "Workloads by kind and state.", ["kind", "state"], jobs.counts_by_state)
+
+metrics.gauge(
+    "turno_forecasts",
+    "How forecasts of likely starts did: judged starts of 30 days, the shares within p10 to p90, by p50 and by p90.",
+    ["cluster", "figure"],
+    planning.figures,
+)
 
 
 def view(request: HttpRequest) -> HttpResponse:

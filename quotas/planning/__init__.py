@@ -1,22 +1,30 @@
 """What admission would decide: the mirrored state in the model of `portal.admission`, and questions to it."""
 
-from quotas.planning.forecasts import Likely, latest
+from quotas.planning.calibration import figures
+from quotas.planning.forecast import Estimate
+from quotas.planning.forecasts import Likely, Track, latest, track
 from quotas.planning.lengths import Template
+from quotas.planning.outlook import foresee_request
 from quotas.planning.preview import Asked, Preview, alternatives, preview
 from quotas.planning.standing import Member, Standing, standing
 from quotas.planning.waiting import Wait, wait_of
 
 __all__ = [
     "Asked",
+    "Estimate",
     "Likely",
     "Member",
     "Preview",
     "Standing",
     "Template",
+    "Track",
     "Wait",
     "alternatives",
+    "figures",
+    "foresee_request",
     "latest",
     "preview",
     "standing",
+    "track",
     "wait_of",
 ]

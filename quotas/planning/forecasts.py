@@ -35,3 +35,23 @@ def latest(workload_ids: Collection[UUID]) -> Mapping[UUID, Likely]:
 
 def _likely(row: Forecast) -> Likely:
     return Likely(row.p10, row.p50, row.p90, row.basis, row.why, row.made_at, row.confirmed_at)
+
+
+NOTED = 40
+
+
+@dataclass(frozen=True)
+class Track:
+    """How past forecasts of one queue did: of `kept` first forecasts that were followed by a start, how many starts
+    fell `within` the band from p10 to p90."""
+
+    kept: int
+    within: int
+
+
+def track(queue: str) -> Track:
+    """The newest few dozen of a ClusterQueue. One query."""
+    rows = Forecast.objects.filter(queue=queue, outcome="started", ordinal=0).exclude(p50=None)
+    found = rows.order_by("-settled_at").values_list("p10", "p90", "started_at")[:NOTED]
+    judged = [bool(p10 and p90 and at and p10 <= at <= p90) for p10, p90, at in found]
+    return Track(len(judged), sum(judged))

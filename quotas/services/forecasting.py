@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from math import ceil, floor
 from uuid import UUID
 
 from django.db.models import Count, Max
 
-from portal.cluster.models import MirrorObject
+from portal.cluster.models import Cluster, MirrorObject
 from portal.kernel import clock
 from portal.kernel.leader import Leadership
 from portal.kernel.transaction import transaction
 from quotas.models import Allocation, Forecast, ForecastPass
+from quotas.planning.calibration import calibration
 from quotas.planning.lengths import Template
 from quotas.planning.outlook import Foreseen, foresee, known_of, remembered
 from quotas.planning.standing import standing
@@ -48,6 +50,16 @@ def forecast(cluster_id: UUID, templates: Templates) -> int:
         leadership.resign()
 
 
+def calibrate() -> int:
+    """How the forecasts of each cluster did; how many starts were judged. For a periodic task."""
+    judged = 0
+    for row in Cluster.objects.filter(pk__in=ForecastPass.objects.values("cluster_id")):
+        found = calibration(row.pk)
+        ForecastPass.objects.filter(cluster_id=row.pk).update(cluster_name=row.name, **asdict(found))
+        judged += found.starts
+    return judged
+
+
 def _fingerprint(cluster_id: UUID) -> str:
     """Changes whenever a queue, a quota or a Kueue Workload does."""
     rows = MirrorObject.objects.filter(cluster=cluster_id, kind__in=("Workload", "ClusterQueue", "Cohort"))
@@ -74,13 +86,7 @@ def _round(cluster_id: UUID, seen: str, templates: Mapping[UUID, tuple[Template,
     with transaction():
         _settle(cluster_id, frozenset(one.workload_id for one in state.members.values() if one.workload_id), now)
         _keep(cluster_id, {key: one for key, one in found.items() if key in runs}, runs, now)
-        Forecast.objects.filter(
-            pk__in=list(
-                Forecast.objects.filter(cluster_id=cluster_id, settled_at__lt=now - KEPT).values_list("pk", flat=True)[
-                    :BATCH
-                ]
-            )
-        ).delete()
+        _forget(cluster_id, now)
         ForecastPass.objects.update_or_create(
             cluster_id=cluster_id,
             defaults={
@@ -117,6 +123,11 @@ def _keep(cluster_id: UUID, found: Mapping[UUID, Foreseen], runs: Mapping[UUID, 
     if replaced:
         fields = ["made_at", "confirmed_at", "p10", "p50", "p90", "basis", "why"]
         Forecast.objects.bulk_update(replaced, fields, batch_size=BATCH)
+
+
+def _forget(cluster_id: UUID, now: datetime) -> None:
+    old = Forecast.objects.filter(cluster_id=cluster_id, outcome__in=("started", "left"), settled_at__lt=now - KEPT)
+    Forecast.objects.filter(pk__in=list(old.values_list("pk", flat=True)[:BATCH])).delete()
 
 
 def _row(cluster_id: UUID, key: UUID, run: int, one: Foreseen, now: datetime) -> Forecast:

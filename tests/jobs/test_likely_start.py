@@ -5,12 +5,17 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from django.test import Client
 
-from jobs import services
+from jobs import selectors, services
 from jobs.models import Workload
 from portal.kernel.actors import Person
+from portal.telemetry import metrics
 from quotas import planning
 from quotas.models import Allocation, Forecast
+from quotas.services import forecasting
+from tenants.models import User
+from tests.factories import jobs
 from tests.jobs.stage import Stage
 
 pytestmark = pytest.mark.django_db
@@ -92,3 +97,80 @@ def test_who_leaves_the_queue_has_no_start(stage: Stage, owner: Person) -> None:
     services.forecast_all()
     kept = Forecast.objects.get(workload_id=row.pk)
     assert (kept.outcome, kept.started_at) == ("left", None)
+
+
+def test_the_answer_says_when_and_how_past_forecasts_did(stage: Stage, owner: Person) -> None:
+    past_jobs(stage, owner, [600 + 10 * n for n in range(30)])
+    first = job(stage, owner, "first")
+    early, late = job(stage, owner, "second"), job(stage, owner, "third")
+    stage.run(3)
+    services.forecast_all()
+    found = selectors.explain(owner, early.pk)
+    assert stage.clock.at < found["likely_start"]["p50"] < found["likely_start"]["p90"]
+    assert "in 9 of 10 cases" in found["forecast"]["message"]
+    assert found["forecast"]["past"] == {"kept": 0, "within": 0}
+    services.stop(owner, workload_id=first.pk)
+    stage.run(10)
+    services.forecast_all()
+    past = selectors.explain(owner, late.pk)["forecast"]["past"]
+    assert past == {"kept": 1, "within": 0}
+
+
+def test_a_request_hears_when_it_would_start(stage: Stage, owner: Person) -> None:
+    past_jobs(stage, owner, [600 + 10 * n for n in range(30)])
+    job(stage, owner, "first")
+    stage.run(3)
+    services.forecast_all()
+    body = jobs.request("training", name="second", flavor="h100", gpus=1)
+    found = services.preview(owner, kind="training", data=body).preview
+    assert found is not None
+    assert found["verdict"] == "waits"
+    assert 500 < (found["likely_start"]["p50"] - stage.clock.at).total_seconds() < 900
+    again = services.preview(owner, kind="training", data=body).preview
+    assert again is not None
+    assert again["likely_start"] == found["likely_start"]
+
+
+def test_a_request_hears_why_nobody_can_know(stage: Stage, owner: Person) -> None:
+    job(stage, owner, "first")
+    stage.run(3)
+    body = jobs.request("training", name="second", flavor="h100", gpus=1)
+    for code in ("not_yet", "lengths_unknown"):
+        found = services.preview(owner, kind="training", data=body).preview
+        assert found is not None
+        assert (found["likely_start"], found["forecast"]["code"]) == (None, code)
+        assert found["forecast"]["message"]
+        services.forecast_all()
+
+
+def test_what_starts_now_has_no_forecast(stage: Stage, owner: Person) -> None:
+    found = services.preview(owner, kind="training", data=jobs.request("training")).preview
+    assert found is not None
+    assert (found["likely_start"], found["forecast"]) == (None, None)
+
+
+def test_the_page_tells_it(stage: Stage, owner: Person, client: Client) -> None:
+    past_jobs(stage, owner, [600 + 10 * n for n in range(30)])
+    job(stage, owner, "first")
+    row = job(stage, owner, "second")
+    stage.run(3)
+    services.forecast_all()
+    client.force_login(User.objects.get(pk=owner.id))
+    page = client.get(f"/workloads/{row.pk}/").content.decode()
+    assert 'data-likely="known"' in page
+    assert "in 9 of 10 cases" in page
+
+
+def test_the_share_within_the_band_is_a_metric(stage: Stage, owner: Person) -> None:
+    first = job(stage, owner, "first", max_duration=3600)
+    job(stage, owner, "second")
+    stage.run(3)
+    services.forecast_all()
+    services.stop(owner, workload_id=first.pk)
+    stage.run(10)
+    services.forecast_all()
+    assert forecasting.calibrate() == 1
+    figures = dict(planning.figures())
+    assert figures["demo", "starts"] == 1
+    assert figures["demo", "within"] in (0.0, 1.0)
+    assert b'turno_forecasts{cluster="demo",figure="by_p90"}' in metrics.render()[0]

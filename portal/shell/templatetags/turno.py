@@ -121,10 +121,12 @@ def moment(value: datetime | str | None, precision: str = "minutes") -> SafeStri
 
 
 @register.filter
-def local_times(text: str) -> SafeString:
+def local_times(text: str, precision: str = "minutes") -> SafeString:
     """Time stamps inside a sentence, as everywhere on pages: in the reader's zone, with its name."""
     parts = STAMP.split(text)
-    return format_html_join("", "{}", ((moment(part) if place % 2 else part,) for place, part in enumerate(parts)))
+    return format_html_join(
+        "", "{}", ((moment(part, precision) if place % 2 else part,) for place, part in enumerate(parts))
+    )
 
 
 @register.filter
