@@ -126,6 +126,11 @@ def shows_teams(cluster_id: UUID, cohort: str) -> bool:
     return Cohort.objects.filter(cluster_id=cluster_id, name=cohort, show_teams=True).exists()
 
 
+def shown_cohorts(cluster_id: UUID) -> frozenset[str]:
+    """The cohorts whose teams see each other's names."""
+    return frozenset(Cohort.objects.filter(cluster_id=cluster_id, show_teams=True).values_list("name", flat=True))
+
+
 def cohort_tenant_ids(tenant_id: UUID, cluster_id: UUID) -> list[UUID]:
     """All teams whose quotas hang together with this one's, itself included."""
     team = tenants.by_id(tenant_id)

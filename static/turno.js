@@ -70,9 +70,10 @@
     }
   });
 
-  // A poll renews what is inside a fold, never whether the reader has it open.
+  // A poll renews what is inside a fold or a list of choices, never what the reader has opened or chosen there.
+  const kept = { open: "DETAILS", selected: "OPTION" };
   if (window.Idiomorph) {
-    Idiomorph.defaults.callbacks.beforeAttributeUpdated = (name, node) => !(name === "open" && node.tagName === "DETAILS");
+    Idiomorph.defaults.callbacks.beforeAttributeUpdated = (name, node) => kept[name] !== node.tagName;
   }
 
   // A field's mark follows its error text, which a check renews out of band.

@@ -218,6 +218,37 @@ class ExplainAnswer(serializers.Serializer[Any]):
     as_of = serializers.DateTimeField(allow_null=True)
 
 
+class OwnWork(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    kind = serializers.CharField()
+    name = serializers.CharField()
+    owner = serializers.CharField()
+
+
+class PlaceAnswer(serializers.Serializer[Any]):
+    """One who waits. `workload` is null where it is another team's; `flavor` where several would do."""
+
+    place = serializers.IntegerField()
+    queue_place = serializers.IntegerField()
+    team = serializers.CharField()
+    gpus = serializers.IntegerField()
+    flavor = serializers.CharField(allow_null=True)
+    priority = serializers.IntegerField()
+    waiting_s = serializers.IntegerField()
+    likely_start = serializers.JSONField(allow_null=True)
+    workload = OwnWork(allow_null=True)
+
+
+class QueueLineAnswer(serializers.Serializer[Any]):
+    """Who waits for the quotas of one cohort, in the order of trying: the first 200, and all of one's own."""
+
+    cluster = serializers.CharField()
+    cohort = serializers.CharField()
+    length = serializers.IntegerField()
+    waiting = PlaceAnswer(many=True)
+    as_of = serializers.DateTimeField(allow_null=True)
+
+
 class KeyAnswer(serializers.Serializer[Any]):
     key = serializers.CharField()
     rotation = serializers.IntegerField()

@@ -33,6 +33,7 @@ def _of_kind(plural: str, kind: str, listed: Any) -> list[URLPattern]:
 
 
 urlpatterns = [
+    path("queue/", views.QueueView.as_view()),
     path("workloads/", views.WorkloadsView.as_view()),
     *[route for plural, (kind, listed) in LISTS.items() for route in _of_kind(plural, kind, listed)],
     path("endpoints/<uuid:id>/key/", views.KeyView.as_view(), {"kind": "endpoint"}),

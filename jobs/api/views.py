@@ -16,11 +16,12 @@ from rest_framework.response import Response
 from jobs import selectors, services
 from jobs.api import answers, bodies
 from jobs.api.bodies import WorkloadAnswer
+from jobs.api.lines import line
 from jobs.states import State
 from portal.kernel import feed
 from portal.kernel.errors import BadRequest, Invalid
 from portal.rest.access import actor_of
-from portal.rest.answers import PAGE_PARAMETERS, paged
+from portal.rest.answers import PAGE_PARAMETERS, paged, rows
 from portal.rest.creating import create
 from portal.rest.pagination import page
 from portal.rest.views import RestView
@@ -60,6 +61,14 @@ class WorkloadsView(RestView):
     @extend_schema(responses=paged("Workload", WorkloadAnswer), parameters=[*PAGE_PARAMETERS, *FILTER_PARAMETERS])
     def get(self, request: Request) -> Response:
         return listed(request)
+
+
+class QueueView(RestView):
+    """Everything that waits in the cohorts of the caller's teams; other teams' as size, priority and age only."""
+
+    @extend_schema(responses=paged("QueueLine", bodies.QueueLineAnswer))
+    def get(self, request: Request) -> Response:
+        return Response(rows([line(one) for one in selectors.lines(actor_of(request))]))
 
 
 class KindView(RestView):

@@ -5,6 +5,7 @@ from jobs.selectors.answers import connect_path, endpoint_url, message, represen
 from jobs.selectors.context import spec_context
 from jobs.selectors.keys import in_use, key, next_key, notebook_host, shown
 from jobs.selectors.logs import LogText, log_access, log_after, log_containers, log_text
+from jobs.selectors.queueing import Line, Place, lines, lines_version
 from jobs.selectors.waiting import explain, position
 from jobs.selectors.workloads import (
     Abilities,
@@ -23,8 +24,10 @@ from jobs.selectors.workloads import (
 
 __all__ = [
     "Abilities",
+    "Line",
     "LogText",
     "Manifests",
+    "Place",
     "connect_path",
     "counts_by_state",
     "endpoint_url",
@@ -33,6 +36,8 @@ __all__ = [
     "in_use",
     "is_owner",
     "key",
+    "lines",
+    "lines_version",
     "live_count",
     "log_access",
     "log_after",

@@ -42,6 +42,12 @@ def as_of(cluster_id: UUID, kind: str) -> datetime | None:
     return MirrorStream.objects.filter(cluster=cluster_id, kind=kind).values_list("synced_at", flat=True).first()
 
 
+def versions(kind: str) -> str:
+    """Changes with whatever the streams of a kind say, on any cluster: pages compare it instead of rendering again."""
+    rows = MirrorStream.objects.filter(kind=kind).order_by("cluster_id")
+    return "-".join(rows.values_list("resource_version", flat=True))
+
+
 def objects_of_workload(workload_id: UUID) -> list[MirrorObject]:
     """Every mirrored object that carries the workload's label, of all its runs, and the Kueue Workloads behind them."""
     mine = MirrorObject.objects.filter(workload_id=workload_id).exclude(kind="Event")

@@ -37,6 +37,7 @@ def navigation(request: HttpRequest) -> Iterator[Entry]:
         return
     yield _entry(request, "/", "home", _("Home"))
     yield _entry(request, "/workloads/", "list-details", _("Workloads"))
+    yield _entry(request, "/queue/", "ticket", _("Queue"))
     yield _entry(request, "/new/", "plus", _("New"), href="/new/notebook/")
     for tenant, _role in tenants.memberships(actor):
         yield _entry(request, f"/teams/{tenant.slug}/", "users", tenant.name)

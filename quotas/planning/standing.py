@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from portal.admission import Admit, ClusterQueueSpec, Engine, QuotaCell, translation
+from portal.admission import Admit, ClusterQueueSpec, Engine, QuotaCell, WorkloadSpec, translation
 from portal.cluster import selectors as mirror
 from portal.cluster.models import MirrorObject
 from portal.kernel import clock
@@ -23,7 +23,8 @@ Object = Mapping[str, Any]
 class Member:
     """One Kueue Workload that waits for quota or holds it. `units` by resource, over all its pods.
 
-    `flavors`: where it holds quota, by resource; empty while it waits. `tenant`: the team's slug, or "".
+    `flavors`: where it holds quota, by resource; empty while it waits. `may_use`: the ResourceFlavors that its pods may
+    get; empty means all. `tenant`: the team's slug, or "".
     """
 
     key: str
@@ -39,6 +40,7 @@ class Member:
     flavors: Mapping[str, str]
     said: str  # Kueue's own message about why it waits; "" where it has not spoken
     limit_s: float | None = None  # Kueue ends it when it has held quota for so long
+    may_use: frozenset[str] = frozenset()
 
     @property
     def gpus(self) -> int:
@@ -84,14 +86,13 @@ class Standing:
         return frozenset({flavor} | others)
 
     def waiting(self, queue: str) -> list[Member]:
-        """Who waits in a queue, in the order in which they are tried."""
-        return [self.members[key] for key in self.engine.pending_order(queue) if key in self.members]
+        """Who waits in a queue by Kueue's word, in the order in which they are tried."""
+        return _in_order(one for one in self.members.values() if one.queue == queue)
 
     def waiting_in_cohort(self, queue: str) -> list[Member]:
         """Who waits in all queues whose quotas hang together with this one's: priority first, then age."""
-        together = [name for name, root in self.roots.items() if root == self.roots.get(queue, queue)]
-        found = [member for name in together for member in self.waiting(name)]
-        return sorted(found, key=lambda member: (-member.priority, member.created, member.key))
+        root = self.roots.get(queue, queue)
+        return _in_order(one for one in self.members.values() if self.roots.get(one.queue, one.queue) == root)
 
     def holders(self, queue: str, flavor: str, resource: str) -> list[Member]:
         """Who holds this flavor's resource in the queue's cohort, oldest first."""
@@ -99,6 +100,12 @@ class Standing:
         held = (m for m in self.members.values() if m.held_since and self.roots.get(m.queue, m.queue) == root)
         found = [member for member in held if member.flavors.get(resource) == flavor]
         return sorted(found, key=lambda member: (member.held_since or member.created, member.key))
+
+
+def _in_order(members: Iterable[Member]) -> list[Member]:
+    """Those that hold nothing: priority first, then age, as Kueue tries them."""
+    waiting = [one for one in members if one.held_since is None]
+    return sorted(waiting, key=lambda member: (-member.priority, member.created, member.key))
 
 
 def standing(cluster_id: UUID) -> Standing:
@@ -174,11 +181,11 @@ def _workloads(
             engine.restore_admitted(spec, translation.assignment(obj), held_since.timestamp())
         else:
             engine.submit(spec)
-        members[spec.key] = _member(row, obj, queue, created, held_since)
+        members[spec.key] = _member(row, obj, spec, held_since)
     return members
 
 
-def _member(row: MirrorObject, obj: Object, queue: str, created: datetime, held_since: datetime | None) -> Member:
+def _member(row: MirrorObject, obj: Object, spec: WorkloadSpec, held_since: datetime | None) -> Member:
     units: dict[str, int] = defaultdict(int)
     for podset in obj["spec"]["podSets"]:
         for name, amount in translation.requests_of(podset).items():
@@ -190,19 +197,20 @@ def _member(row: MirrorObject, obj: Object, queue: str, created: datetime, held_
     labels = obj["metadata"].get("labels") or {}
     reserved = observe.condition(obj, "QuotaReserved") or {}
     return Member(
-        key=translation.key_of(obj),
+        key=spec.key,
         uid=row.uid,
         owner_uid=row.job_uid or row.owner_uid,
-        queue=queue,
+        queue=spec.queue,
         tenant=str(labels.get("turno.dev/tenant") or ""),
         workload_id=row.workload_id,
         priority=int(obj["spec"].get("priority") or 0),
-        created=created,
+        created=_moment(mirror.queued_at(row)),
         held_since=held_since,
         units=dict(units),
         flavors=flavors,
         said=str(reserved.get("message") or "") if reserved.get("status") == "False" else "",
         limit_s=float(obj["spec"].get("maximumExecutionTimeSeconds") or 0) or None,
+        may_use=frozenset[str]().union(*(podset.flavors_allowed or () for podset in spec.podsets)),
     )
 
 
