@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import OuterRef, Q, QuerySet, Subquery
 
 from portal.cluster import selectors as mirror
 from portal.cluster.models import Cluster, MirrorStream
@@ -22,6 +22,9 @@ from quotas.arithmetic import Share
 from quotas.models import Allocation, Cohort, Flavor, FlavorPrice, Image, Mode, PriorityClass, Queue, Quota
 from tenants import selectors as tenants
 from tenants.policies import is_administrator, not_found
+
+if TYPE_CHECKING:
+    from tenants.models import Tenant
 
 FRESH_SECONDS = 10
 CENTS_OF_CENTS = Decimal("0.0001")
@@ -52,8 +55,8 @@ class FlavorView:
 
 def flavors(actor: Actor) -> list[FlavorView]:
     """The flavors of the clusters on which the actor's teams have a space (all for an administrator), by name."""
-    rows = _visible_flavors(actor)
-    seen = {cluster_id: _Seen.of(cluster_id) for cluster_id in {row.cluster_id for row in rows}}
+    rows = list(_visible_flavors(actor))
+    seen = _Seen.of_all({row.cluster_id for row in rows})
     return [_view(row, seen[row.cluster_id]) for row in rows]
 
 
@@ -67,7 +70,7 @@ def flavor_view(actor: Actor, name: str) -> FlavorView:
     row = _visible_flavors(actor).filter(name=name).first() if is_askable(name) else None
     if row is None:
         raise not_found()
-    return _view(row, _Seen.of(row.cluster_id))
+    return _view(row, _Seen.of_all({row.cluster_id})[row.cluster_id])
 
 
 def flavor(name: str) -> Flavor | None:
@@ -105,6 +108,13 @@ def image(name: str) -> Image:
     return row
 
 
+def offered_to(team: Tenant) -> list[Flavor]:
+    """What a request of the team may name, with `cluster` loaded, by name. `as_of`: the mirror's time there."""
+    heard = MirrorStream.objects.filter(cluster=OuterRef("cluster_id"), kind="Workload").values("synced_at")
+    usable = live_flavors().filter(cluster_id__in=tenants.cluster_ids_of(team.pk))
+    return list(usable.annotate(as_of=Subquery(heard[:1])))
+
+
 def priorities(cluster_id: UUID) -> list[PriorityClass]:
     """What a request may name on this cluster, highest first."""
     return list(PriorityClass.objects.filter(cluster_id=cluster_id, deleting=False).order_by("-value", "name"))
@@ -131,32 +141,27 @@ def shown_cohorts(cluster_id: UUID) -> frozenset[str]:
     return frozenset(Cohort.objects.filter(cluster_id=cluster_id, show_teams=True).values_list("name", flat=True))
 
 
-def cohort_tenant_ids(tenant_id: UUID, cluster_id: UUID) -> list[UUID]:
-    """All teams whose quotas hang together with this one's, itself included."""
-    team = tenants.by_id(tenant_id)
-    if not team.cohort:
-        return [tenant_id]
-    names = arithmetic.tree_of(team.cohort, _parents(cluster_id))
-    return tenants.ids_in_cohorts(names)
-
-
-def maximum(tenant_id: UUID, of: Flavor) -> int:
+def maximum(team: Tenant, of: Flavor) -> int:
     """Units of the flavor that the team could hold were everybody else idle; asking for more can never run."""
-    return maxima(tenant_id, [of])[of.pk]
+    return maxima(team, [of])[of.pk]
 
 
-def maxima(tenant_id: UUID, of: Iterable[Flavor]) -> dict[UUID, int]:
-    """`maximum` of several flavors by their id, with a number of queries that does not grow with them."""
+def maxima(team: Tenant, of: Iterable[Flavor]) -> dict[UUID, int]:
+    """`maximum` of several flavors by their id, by two queries."""
+    return maxima_of([team], of)[team.pk]
+
+
+def maxima_of(teams: Collection[Tenant], of: Iterable[Flavor]) -> dict[UUID, dict[UUID, int]]:
+    """`maxima` of several teams by their id, by two queries however many they are."""
     wanted = list(of)
-    shares = {cluster_id: _shares(tenant_id, cluster_id) for cluster_id in {row.cluster_id for row in wanted}}
-    in_cohort = bool(tenants.by_id(tenant_id).cohort)
-    found = {}
-    for row in wanted:
-        cells = shares[row.cluster_id].get((row.pk, row.resource), {})
-        own = cells.get(tenant_id)
-        others = [share for owner, share in cells.items() if owner != tenant_id]
-        found[row.pk] = 0 if own is None else arithmetic.maximum(own, others, in_cohort=in_cohort)
-    return found
+    shares = _Shares.around(teams, {row.cluster_id for row in wanted})
+    return {team.pk: {row.pk: _maximum(team, shares.cells(team, row)) for row in wanted} for team in teams}
+
+
+def _maximum(team: Tenant, cells: Mapping[str, Share]) -> int:
+    own = cells.get(team.slug)
+    others = [share for owner, share in cells.items() if owner != team.slug]
+    return 0 if own is None else arithmetic.maximum(own, others, in_cohort=bool(team.cohort))
 
 
 def tenant_quota(actor: Actor, slug: str) -> list[dict[str, Any]]:
@@ -165,17 +170,52 @@ def tenant_quota(actor: Actor, slug: str) -> list[dict[str, Any]]:
     A flavor without quota is there with 0. `held` and what follows from it are None until the mirror has synced.
     """
     team = tenants.tenant(actor, slug)
-    rows = []
-    for space in tenants.spaces(tenant_id=team.pk):
-        own_flavors = live_flavors().filter(cluster_id=space.cluster_id).exclude(mode=Mode.NONE)
-        seen = _Seen.of(space.cluster_id)
-        shares = _shares(team.pk, space.cluster_id)
-        slugs = tenants.slugs({owner for cells in shares.values() for owner in cells} | {team.pk})
-        for row in own_flavors:
-            cells = shares.get((row.pk, row.resource), {})
-            figures = _figures(team.pk, row, cells, seen, slugs)
-            rows.append({"cluster": space.cluster.name, "flavor": row.name, "resource": row.resource, **figures})
-    return rows
+    clusters = tenants.clusters_of([team.pk])[team.pk]
+    rows = list(live_flavors().filter(cluster_id__in=clusters))
+    return _quota_rows([team], {team.pk: clusters}, rows, _Seen.of_all(clusters))[team.slug]
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What home shows: the flavors with what is free, and by slug the rows of `tenant_quota`."""
+
+    flavors: list[FlavorView]
+    quotas: dict[str, list[dict[str, Any]]]
+
+
+def overview(actor: Actor, teams: Collection[Tenant]) -> Overview:
+    """`flavors` and the quota of `teams` (the actor's own), by queries that grow neither with teams nor with work."""
+    clusters = tenants.clusters_of([team.pk for team in teams])
+    rows = live_flavors().annotate(price_hour=_price_today())
+    if not is_administrator(actor):
+        rows = rows.filter(cluster_id__in=set().union(*clusters.values()))
+    found = list(rows)
+    seen = _Seen.of_all({row.cluster_id for row in found})
+    return Overview([_view(row, seen[row.cluster_id]) for row in found], _quota_rows(teams, clusters, found, seen))
+
+
+def _quota_rows(
+    teams: Collection[Tenant],
+    clusters: Mapping[UUID, frozenset[UUID]],
+    flavors: Iterable[Flavor],
+    seen: Mapping[UUID, _Seen],
+) -> dict[str, list[dict[str, Any]]]:
+    """By slug: one row per GPU flavor of the clusters on which the team has a space, cluster by cluster, by name."""
+    ordered = sorted((row for row in flavors if row.mode != Mode.NONE), key=lambda row: (row.cluster.name, row.name))
+    shares = _Shares.around(teams, {row.cluster_id for row in ordered})
+    return {
+        team.slug: [
+            {
+                "cluster": row.cluster.name,
+                "flavor": row.name,
+                "resource": row.resource,
+                **_figures(team, row, shares.cells(team, row), seen[row.cluster_id]),
+            }
+            for row in ordered
+            if row.cluster_id in clusters[team.pk]
+        ]
+        for team in teams
+    }
 
 
 def quotas_of(tenant_id: UUID, cluster_id: UUID) -> QuerySet[Quota]:
@@ -206,17 +246,20 @@ class _Seen:
     as_of: datetime | None
 
     @classmethod
-    def of(cls, cluster_id: UUID) -> _Seen:
-        capacity = mirror.capacity(cluster_id)
-        workloads_as_of = mirror.as_of(cluster_id, "Workload")
+    def of_all(cls, cluster_ids: Collection[UUID]) -> dict[UUID, _Seen]:
+        """By cluster; two queries however many they are."""
+        return {cluster_id: cls._of(found) for cluster_id, found in mirror.glance(cluster_ids).items()}
+
+    @classmethod
+    def _of(cls, found: mirror.Glance) -> _Seen:
         held: Counter[tuple[str, str, str]] | None = None
-        if workloads_as_of is not None:
+        if found.reserved_as_of is not None:
             held = Counter()
-            for row in mirror.reserved(cluster_id):
+            for row in found.reserved:
                 for cell in observe.held(row.data):
                     held[cell.queue, cell.flavor, cell.resource] += cell.units
-        known = [at for at in (capacity.as_of, workloads_as_of) if at is not None]
-        nodes = capacity.nodes if capacity.as_of is not None else None
+        known = [at for at in (found.capacity.as_of, found.reserved_as_of) if at is not None]
+        nodes = found.capacity.nodes if found.capacity.as_of is not None else None
         return cls(nodes, held, min(known) if len(known) == 2 else None)
 
     def holds(self, queue: str, row: Flavor) -> int:
@@ -272,10 +315,8 @@ def _view(row: Flavor, seen: _Seen) -> FlavorView:
     )
 
 
-def _figures(
-    tenant_id: UUID, row: Flavor, cells: Mapping[UUID, Share], seen: _Seen, slugs: Mapping[UUID, str]
-) -> dict[str, Any]:
-    own = cells.get(tenant_id, Share(0, borrowing_limit=0))
+def _figures(team: Tenant, row: Flavor, cells: Mapping[str, Share], seen: _Seen) -> dict[str, Any]:
+    own = cells.get(team.slug, Share(0, borrowing_limit=0))
     figures: dict[str, Any] = {
         "nominal": own.nominal,
         "borrowing_limit": own.borrowing_limit,
@@ -287,25 +328,41 @@ def _figures(
     }
     if seen.held is not None:
         pairs = {
-            slugs[owner]: (share, seen.holds(manifests.cluster_queue_name(row.cluster.prefix, slugs[owner]), row))
-            for owner, share in {tenant_id: own, **cells}.items()
+            owner: (share, seen.holds(manifests.cluster_queue_name(row.cluster.prefix, owner), row))
+            for owner, share in {team.slug: own, **cells}.items()
         }
-        held = pairs[slugs[tenant_id]][1]
-        lent = arithmetic.lent(pairs)[slugs[tenant_id]]
+        held = pairs[team.slug][1]
+        lent = arithmetic.lent(pairs)[team.slug]
         figures |= {"held": held, "borrowed": max(0, held - own.nominal), "lent": lent}
     return figures
 
 
-def _shares(tenant_id: UUID, cluster_id: UUID) -> Mapping[tuple[UUID, str], dict[UUID, Share]]:
-    """(flavor, resource) -> owner -> share, of all teams in the tree of this team's cohort."""
-    found: dict[tuple[UUID, str], dict[UUID, Share]] = defaultdict(dict)
-    owners = cohort_tenant_ids(tenant_id, cluster_id)
-    for cell in Quota.objects.filter(cluster_id=cluster_id, tenant_id__in=owners):
-        share = Share(cell.nominal, cell.borrowing_limit, cell.lending_limit)
-        found[cell.flavor_id, cell.resource][cell.tenant_id] = share
-    return found
+@dataclass(frozen=True)
+class _Shares:
+    """The quota cells around some teams, and how cohorts hang together. A cell's owner is its slug and its cohort."""
 
+    by_flavor: Mapping[tuple[UUID, str], Mapping[tuple[str, str], Share]]
+    parents: Mapping[UUID, Mapping[str, str | None]]
 
-def _parents(cluster_id: UUID) -> dict[str, str | None]:
-    rows = Cohort.objects.filter(cluster_id=cluster_id, deleting=False)
-    return dict(rows.values_list("name", "parent__name"))
+    @classmethod
+    def around(cls, teams: Collection[Tenant], cluster_ids: Collection[UUID]) -> _Shares:
+        """Two queries: the trees of these clusters' cohorts, and the cells of every team in the trees of `teams`."""
+        parents: dict[UUID, dict[str, str | None]] = {cluster_id: {} for cluster_id in cluster_ids}
+        rows = Cohort.objects.filter(cluster_id__in=cluster_ids, deleting=False)
+        for cluster_id, name, parent in rows.values_list("cluster_id", "name", "parent__name"):
+            parents[cluster_id][name] = parent
+        cohorts = {team.cohort for team in teams if team.cohort}
+        names = {name for tree in parents.values() for cohort in cohorts for name in arithmetic.tree_of(cohort, tree)}
+        near = Q(tenant__cohort__in=names) | Q(tenant__in=[team.pk for team in teams])
+        cells = Quota.objects.filter(near, cluster_id__in=cluster_ids).select_related("tenant")
+        found: dict[tuple[UUID, str], dict[tuple[str, str], Share]] = defaultdict(dict)
+        for cell in cells:
+            share = Share(cell.nominal, cell.borrowing_limit, cell.lending_limit)
+            found[cell.flavor_id, cell.resource][cell.tenant.slug, cell.tenant.cohort] = share
+        return cls(found, parents)
+
+    def cells(self, team: Tenant, row: Flavor) -> dict[str, Share]:
+        """By slug: the shares of the flavor in the tree of the team's cohort, its own included."""
+        tree = arithmetic.tree_of(team.cohort, self.parents[row.cluster_id]) if team.cohort else frozenset()
+        around = self.by_flavor.get((row.pk, row.resource), {})
+        return {slug: share for (slug, cohort), share in around.items() if slug == team.slug or cohort in tree}

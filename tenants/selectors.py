@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db.models import OuterRef, Q, QuerySet, Subquery
 
 from portal.audit import selectors as audit_log
 from portal.audit.models import AuditEvent
@@ -14,6 +15,37 @@ from portal.kernel.lookups import is_askable
 from tenants.models import Membership, Policy, Tenant, TenantSpace, Token, User
 from tenants.policies import is_administrator, not_found, require, require_administrator, role_of
 from tenants.roles import GRANTS, Permission, Role
+
+LONGEST_SLUG = 40
+
+
+@dataclass(frozen=True)
+class Belonging:
+    """One actor in one team: what every request for work is judged by."""
+
+    tenant: Tenant
+    role: Role
+    policy: Policy
+
+
+def belonging(actor: Actor, slug: object) -> Belonging | None:
+    """The actor's place in the team of this slug; None for a missing team and for one that is not the actor's.
+
+    One query. `slug` may be whatever a request brought.
+    """
+    if not isinstance(slug, str) or len(slug) > LONGEST_SLUG or not is_askable(slug):
+        return None
+    rows = Policy.objects.filter(tenant__slug=slug).select_related("tenant")
+    if isinstance(actor, Person):
+        own = Membership.objects.filter(tenant=OuterRef("pk"), user_id=actor.id)
+        rows = rows.annotate(role=Subquery(own.values("role")[:1]))
+    elif isinstance(actor, Machine):
+        rows = rows.filter(tenant_id=actor.tenant_id)
+    row = rows.first()
+    if row is None:
+        return None
+    role = getattr(row, "role", None) if isinstance(actor, Person) else role_of(actor, row.pk)
+    return None if role is None else Belonging(row.tenant, Role(role), row)
 
 
 def tenants(actor: Actor) -> QuerySet[Tenant]:
@@ -184,12 +216,22 @@ def ids_in_cohorts(names: Iterable[str]) -> list[UUID]:
     return list(Tenant.objects.filter(cohort__in=list(names)).values_list("pk", flat=True))
 
 
-def slugs(tenant_ids: Iterable[UUID]) -> dict[UUID, str]:
-    """Slug by id, of the given teams."""
-    return dict(Tenant.objects.filter(pk__in=list(tenant_ids)).values_list("pk", "slug"))
-
-
 def cluster_ids(tenant_ids: Iterable[UUID]) -> list[UUID]:
     """The clusters on which any of the given teams has a space."""
     rows = TenantSpace.objects.filter(tenant_id__in=list(tenant_ids))
     return list(rows.values_list("cluster_id", flat=True).distinct())
+
+
+def clusters_of(tenant_ids: Iterable[UUID]) -> dict[UUID, frozenset[UUID]]:
+    """By team, of the given ones: the clusters on which it has a space. One query."""
+    wanted = list(tenant_ids)
+    rows = TenantSpace.objects.filter(tenant_id__in=wanted).values_list("tenant_id", "cluster_id")
+    found: dict[UUID, set[UUID]] = {tenant_id: set() for tenant_id in wanted}
+    for tenant_id, cluster_id in rows:
+        found[tenant_id].add(cluster_id)
+    return {tenant_id: frozenset(clusters) for tenant_id, clusters in found.items()}
+
+
+def cluster_ids_of(tenant_id: UUID) -> QuerySet[TenantSpace, UUID]:
+    """The clusters on which the team has a space, as a part of another query."""
+    return TenantSpace.objects.filter(tenant_id=tenant_id).values_list("cluster_id", flat=True)

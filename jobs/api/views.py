@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import UUID
 
 import yaml
@@ -22,10 +22,13 @@ from portal.kernel import feed
 from portal.kernel.errors import BadRequest, Invalid
 from portal.rest.access import actor_of
 from portal.rest.answers import PAGE_PARAMETERS, paged, rows
-from portal.rest.creating import create
+from portal.rest.creating import Command, create
 from portal.rest.pagination import page
 from portal.rest.views import RestView
 from tenants import selectors as tenants
+
+if TYPE_CHECKING:
+    from jobs.models import Workload
 
 FILTERS = ("tenant", "project", "kind", "state", "flavor", "owner", "q")
 FILTER_PARAMETERS = [OpenApiParameter(name, str) for name in FILTERS]
@@ -88,18 +91,18 @@ class KindView(RestView):
         if dry_run:
             return Response(answers.dry_run(services.preview(actor, kind=self.kind, data=data)))
 
-        def command() -> tuple[dict[str, Any], UUID]:
-            row = services.submit(actor, kind=self.kind, data=data)
-            return answers.workload(request, row), row.id
+        # The platform's scope is for requests that will be refused anyway: the caller may not see that team.
+        team = tenants.belonging(actor, data.get("tenant"))
 
-        return create(request, scope=_scope(request, data), command=command)
+        def prepare() -> Command:
+            asked = services.prepared(actor, kind=self.kind, data=data, team=team)
+            return lambda: _made(request, services.accept(actor, asked))
+
+        return create(request, scope=feed.tenant_scope(team.tenant.pk) if team else feed.PLATFORM, prepare=prepare)
 
 
-def _scope(request: Request, data: dict[str, Any]) -> str:
-    """The tenant's scope where the caller may see it; the platform's for requests that will be refused anyway."""
-    slug = data.get("tenant")
-    found = [t for t, _role in tenants.memberships(actor_of(request)) if t.slug == slug]
-    return feed.tenant_scope(found[0].id) if found else feed.PLATFORM
+def _made(request: Request, row: Workload) -> tuple[dict[str, Any], UUID]:
+    return answers.workload(request, row), row.pk
 
 
 class DetailView(RestView):

@@ -2,7 +2,7 @@
 
 from jobs.selectors.answering import preview
 from jobs.selectors.answers import connect_path, endpoint_url, message, represent, represent_runs, sentence, way_out
-from jobs.selectors.context import spec_context
+from jobs.selectors.context import judged_by, spec_context
 from jobs.selectors.keys import in_use, key, next_key, notebook_host, shown
 from jobs.selectors.logs import LogText, log_access, log_after, log_containers, log_text
 from jobs.selectors.queueing import Line, Place, lines, lines_version
@@ -35,6 +35,7 @@ __all__ = [
     "explain",
     "in_use",
     "is_owner",
+    "judged_by",
     "key",
     "lines",
     "lines_version",

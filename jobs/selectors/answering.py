@@ -130,7 +130,7 @@ def _other_flavors(
 ) -> Iterable[tuple[Mapping[str, object], Asked]]:
     rows = [row for row in quotas.live_flavors() if row.cluster_id == flavor.cluster_id and row.pk != flavor.pk]
     offered = [row for row in rows if row.resource and spec.gpus]
-    maxima = quotas.maxima(tenant.pk, offered)
+    maxima = quotas.maxima(tenant, offered)
     for row in offered:
         units = min(spec.gpus, row.max_per_node)
         if units and units * spec.pods <= maxima[row.pk]:

@@ -11,23 +11,32 @@ from jobs.manifests.catalogue import VARIANTS, why_not
 from jobs.specs import FlavorFacts, ImageFacts, PolicyFacts, SpecContext
 from portal.cluster.models import Cluster
 from quotas import selectors as quotas
-from tenants import selectors as tenants
 from tenants.roles import Role
 
 if TYPE_CHECKING:
-    from tenants.models import Tenant
+    from quotas.models import Flavor
+    from tenants.models import Policy
+    from tenants.selectors import Belonging
 
 
-def spec_context(tenant: Tenant, role: Role | None, data: Mapping[str, Any]) -> SpecContext:
+def judged_by(team: Belonging, data: Mapping[str, Any]) -> tuple[SpecContext, Flavor | None]:
+    """`spec_context`, and the flavor that `data` names (with `cluster` and `as_of`) where the team may name it."""
+    asked = data.get("flavor")
+    rows = {row.name: row for row in quotas.offered_to(team.tenant)}
+    chosen = rows.get(asked) if isinstance(asked, str) else None
+    return _context(team, rows, chosen), chosen
+
+
+def spec_context(team: Belonging, data: Mapping[str, Any]) -> SpecContext:
     """The team's flavors, the catalogue, its policy and the priorities of the cluster that the request's flavor is on.
 
     The maximum is looked up for the flavor that `data` names, since it costs queries of its own.
     """
-    asked = data.get("flavor")
-    usable = quotas.live_flavors().filter(cluster_id__in=tenants.cluster_ids([tenant.pk]))
-    rows = {row.name: row for row in usable}
-    chosen = rows.get(asked) if isinstance(asked, str) else None
-    queue = quotas.queue_of(tenant.pk, chosen.cluster_id) if chosen else None
+    return judged_by(team, data)[0]
+
+
+def _context(team: Belonging, rows: Mapping[str, Flavor], chosen: Flavor | None) -> SpecContext:
+    queue = quotas.queue_of(team.tenant.pk, chosen.cluster_id) if chosen else None
     known = quotas.priorities(chosen.cluster_id) if chosen else []
     return SpecContext(
         flavors={
@@ -37,15 +46,15 @@ def spec_context(tenant: Tenant, role: Role | None, data: Mapping[str, Any]) -> 
                 resource=row.resource,
                 memory_mib=row.memory_mib,
                 max_per_node=row.max_per_node,
-                maximum=quotas.maximum(tenant.pk, row) if row is chosen and row.mode != "none" else None,
+                maximum=quotas.maximum(team.tenant, row) if row is chosen and row.mode != "none" else None,
             )
             for name, row in rows.items()
         },
         images={row.name: ImageFacts(row.name, row.reference, frozenset(row.kinds)) for row in quotas.images()},
-        policy=_policy(tenant),
+        policy=_policy(team.policy),
         priorities={row.name: row.managers_only for row in known},
         default_priority=next((row.name for row in known if row.is_default), ""),
-        is_manager=role is Role.MANAGER,
+        is_manager=team.role is Role.MANAGER,
         variants=_variants(chosen.cluster if chosen else None),
         cpu_maximum=queue.cpu if queue else None,
         memory_maximum=queue.memory if queue else None,
@@ -53,8 +62,7 @@ def spec_context(tenant: Tenant, role: Role | None, data: Mapping[str, Any]) -> 
     )
 
 
-def _policy(tenant: Tenant) -> PolicyFacts:
-    row = tenants.policy_of(tenant.pk)
+def _policy(row: Policy) -> PolicyFacts:
     return PolicyFacts(
         images=tuple(row.images),
         default_max_duration=row.default_max_duration,

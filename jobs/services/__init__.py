@@ -6,10 +6,11 @@ from jobs.services.ending import delete, over_deadline, stop, stop_by_deadline
 from jobs.services.forecasting import forecast_all
 from jobs.services.leaving import in_archived_teams, stop_in_archived_team, tell_of_departure
 from jobs.services.planning import DryRun, plan, preview
-from jobs.services.starting import start, submit
+from jobs.services.starting import accept, prepared, start, submit
 
 __all__ = [
     "DryRun",
+    "accept",
     "change",
     "connect_allowed",
     "connect_ticket",
@@ -19,6 +20,7 @@ __all__ = [
     "in_archived_teams",
     "over_deadline",
     "plan",
+    "prepared",
     "preview",
     "rotate_key",
     "start",

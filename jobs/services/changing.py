@@ -15,7 +15,7 @@ from jobs.errors import StopFirst
 from jobs.manifests.secrets import Derived
 from jobs.models import Run, Workload
 from jobs.services.history import record
-from jobs.services.judging import chosen_flavor, columns
+from jobs.services.judging import belonging, chosen_flavor, columns
 from jobs.services.rights import changeable
 from jobs.specs import CHANGEABLE_LIVE, Spec, parse_change, to_json
 from jobs.states import FINAL_STATES, State, gettext_noop
@@ -23,7 +23,7 @@ from portal.kernel import work
 from portal.kernel.actors import Actor
 from portal.kernel.errors import Conflict, Denied
 from portal.kernel.transaction import transaction
-from tenants.policies import require_scope, role_of
+from tenants.policies import require_scope
 
 CHANGED = gettext_noop("Changed: %(fields)s.")
 ROTATED = gettext_noop("A new key was made; the next start takes it.")
@@ -37,7 +37,7 @@ def change(actor: Actor, *, workload_id: UUID, data: Mapping[str, Any]) -> Workl
             raise Conflict(_("It is being deleted."), code="deleting")
         current = row.request
         live = State(row.state) not in FINAL_STATES
-        context = selectors.spec_context(row.tenant, role_of(actor, row.tenant_id), {"flavor": current.flavor, **data})
+        context = selectors.spec_context(belonging(actor, row), {"flavor": current.flavor, **data})
         after, changed = parse_change(row.kind, current, data, context, live=live)
         if live and not changed <= CHANGEABLE_LIVE[row.kind]:
             names = ", ".join(sorted(changed - CHANGEABLE_LIVE[row.kind]))

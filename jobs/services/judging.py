@@ -15,23 +15,29 @@ from portal.kernel.actors import Actor
 from portal.kernel.errors import Denied, Invalid
 from quotas import selectors as quotas
 from tenants import selectors as tenants
-from tenants.policies import require_active, require_scope, role_of
-from tenants.roles import Permission, Role, allows
+from tenants.policies import not_found, require_active, require_scope
+from tenants.roles import Permission, allows
 
 if TYPE_CHECKING:
     from quotas.models import Flavor
     from tenants.models import Tenant
+    from tenants.selectors import Belonging
 
 NO_TEAM = _("There is no such team, or you do not belong to it.")
 
 
 @dataclass(frozen=True)
 class Request:
-    """A judged request: whose it is and what it asks for."""
+    """A judged request: whose it is and what it asks for, with all that was read to judge it."""
 
-    tenant: Tenant
+    team: Belonging
     spec: Spec
     context: SpecContext
+    flavor: Flavor
+
+    @property
+    def tenant(self) -> Tenant:
+        return self.team.tenant
 
 
 def chosen_flavor(spec: Spec) -> Flavor:
@@ -42,26 +48,29 @@ def chosen_flavor(spec: Spec) -> Flavor:
     return found
 
 
-def judged(actor: Actor, *, kind: str, data: Mapping[str, Any]) -> Request:
-    """Who asks, for which team, for what: every refusal that needs no other workload."""
+def judged(actor: Actor, *, kind: str, data: Mapping[str, Any], team: Belonging | None = None) -> Request:
+    """Who asks, for which team, for what: every refusal that needs no other workload. Reads only, and takes no lock.
+
+    `team`: the actor's place in the team that `data` names, where the caller has just read it.
+    """
     require_scope(actor, "write")
-    tenant, role = _tenant(actor, data)
-    if not allows(role, Permission.SUBMIT):
+    team = team or _team(actor, data)
+    if not allows(team.role, Permission.SUBMIT):
         raise Denied(_("Your role in this team does not allow this."))
-    require_active(tenant)
-    context = selectors.spec_context(tenant, role, data)
-    return Request(tenant, parse(kind, data, context), context)
+    require_active(team.tenant)
+    context, flavor = selectors.judged_by(team, data)
+    spec = parse(kind, data, context)
+    assert flavor is not None  # noqa: S101  `parse` refuses a flavor that the context does not have
+    return Request(team, spec, context, flavor)
 
 
-def _tenant(actor: Actor, data: Mapping[str, Any]) -> tuple[Tenant, Role]:
+def _team(actor: Actor, data: Mapping[str, Any]) -> Belonging:
     if "tenant" not in data:
         raise Invalid.field("tenant", _("This is required."), "required")
-    slug = data["tenant"]
-    found = tenants.by_slug(slug) if isinstance(slug, str) and len(slug) <= 40 and "\x00" not in slug else None
-    role = role_of(actor, found.pk) if found is not None else None
-    if found is None or role is None:
+    found = tenants.belonging(actor, data["tenant"])
+    if found is None:
         raise Invalid.field("tenant", NO_TEAM)
-    return found, role
+    return found
 
 
 def audited(spec: Spec) -> dict[str, Any]:
@@ -80,8 +89,17 @@ def columns(spec: Spec) -> dict[str, Any]:
     }
 
 
-def rejudge(actor: Actor, row: Workload) -> None:
+def rejudge(actor: Actor, row: Workload) -> Belonging:
     """What the workload asks for, against the team's limits of today: the same refusals as for a new one."""
+    team = belonging(actor, row)
     request = {name: value for name, value in to_json(row.request).items() if value is not None}
-    context = selectors.spec_context(row.tenant, role_of(actor, row.tenant_id), request)
-    parse(row.kind, request, context)
+    parse(row.kind, request, selectors.spec_context(team, request))
+    return team
+
+
+def belonging(actor: Actor, row: Workload) -> Belonging:
+    """The actor's place in the team of a workload that they may change."""
+    found = tenants.belonging(actor, row.tenant.slug)
+    if found is None:
+        raise not_found()
+    return found

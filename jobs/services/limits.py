@@ -12,17 +12,15 @@ from jobs.errors import NameTaken
 from jobs.models import TenantGate, Workload
 from jobs.states import State
 from portal.kernel.errors import Conflict
-from tenants import selectors as tenants
 
 NOBODY = UUID(int=0)
 
 
-def pass_gate(tenant_id: UUID) -> None:
+def pass_gate(tenant_id: UUID, limit: int | None) -> None:
     """First statement of whatever adds a live workload: one at a time where the policy has a limit.
 
     The touched row is locked until the transaction ends, so parallel submits count each other.
     """
-    limit = tenants.policy_of(tenant_id).max_live
     if limit is None:
         return
     if not TenantGate.objects.filter(tenant_id=tenant_id).update(passed=F("passed") + 1):
@@ -31,9 +29,8 @@ def pass_gate(tenant_id: UUID) -> None:
     check_live(tenant_id, limit)
 
 
-def check_place(tenant_id: UUID, kind: str, name: str) -> None:
+def check_place(tenant_id: UUID, kind: str, name: str, limit: int | None) -> None:
     """What a dry run can tell of other workloads: the limit and the name. Raises what `submit` would."""
-    limit = tenants.policy_of(tenant_id).max_live
     if limit is not None:
         check_live(tenant_id, limit)
     refuse_taken_name(tenant_id, kind, name)

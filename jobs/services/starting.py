@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from django.conf import settings
@@ -14,62 +14,75 @@ from jobs import transitions
 from jobs.models import Workload
 from jobs.services.history import record
 from jobs.services.homes import tell_of_home
-from jobs.services.judging import audited, chosen_flavor, columns, judged, rejudge
+from jobs.services.judging import Request, audited, columns, judged, rejudge
 from jobs.services.limits import pass_gate, refuse_taken_name, taken
 from jobs.services.rights import changeable
 from jobs.states import FINAL_STATES, Reason, State
 from portal.kernel import clock, ids, work
 from portal.kernel.actors import Actor
 from portal.kernel.errors import Conflict
-from portal.kernel.transaction import transaction
+from portal.kernel.transaction import current, transaction
 from tenants.policies import require_active
+
+if TYPE_CHECKING:
+    from tenants.selectors import Belonging
 
 SYSTEM = UUID(int=0)  # the owner of what Turno itself starts
 
 
 def submit(actor: Actor, *, kind: str, data: Mapping[str, Any]) -> Workload:
     """A new workload with its first run, `submitted`. Raises Invalid, Denied, NameTaken, Conflict `max_live`."""
-    asked = judged(actor, kind=kind, data=data)
-    tenant, spec, now = asked.tenant, asked.spec, clock.now()
-    flavor = chosen_flavor(spec)
+    asked = prepared(actor, kind=kind, data=data)
     with transaction():
-        pass_gate(tenant.pk)
-        refuse_taken_name(tenant.pk, kind, spec.name)
-        key_id = next(iter(settings.TOKEN_KEYS))
-        row = Workload(
-            id=ids.uuid7(),
-            tenant=tenant,
-            cluster=flavor.cluster,
-            flavor=flavor,
-            kind=kind,
-            variant=spec.variant,
-            name=spec.name,
-            **columns(spec),
-            owner_type=actor.type,
-            owner_id=actor.id or SYSTEM,
-            owner_label=actor.label,
-            key_id=key_id if kind != "training" else "",
-            state=State.SUBMITTED,
-            reason=Reason.ACCEPTED,
-            state_since=now,
-            replicas_desired=spec.pods if kind == "endpoint" else 0,
-            created_at=now,
-        )
-        _save_new(row)
-        transitions.open_run(row, number=1, now=now)
-        transitions.accepted(row, by=actor, now=now)
-        tell_of_home(row)
-        record(actor, row, "submit", after=audited(spec))
-        work.wake("workload", row.pk)
-    return row
+        return accept(actor, asked)
 
 
-def _save_new(row: Workload) -> None:
+def prepared(actor: Actor, *, kind: str, data: Mapping[str, Any], team: Belonging | None = None) -> Request:
+    """The first half of `submit`, all that can be said without a lock: raises what it would. `accept` is the other."""
+    asked = judged(actor, kind=kind, data=data, team=team)
+    # Said here with its holder; two that come at once are told apart by the table.
+    refuse_taken_name(asked.tenant.pk, kind, asked.spec.name)
+    return asked
+
+
+def accept(actor: Actor, asked: Request) -> Workload:
+    """A judged request becomes a workload, inside the caller's transaction: only what must be atomic is done here.
+
+    Raises NameTaken and Conflict `max_live`; the transaction is over then.
+    """
+    current()
+    spec, flavor, now = asked.spec, asked.flavor, clock.now()
+    pass_gate(asked.tenant.pk, asked.team.policy.max_live)
+    row = Workload(
+        id=ids.uuid7(),
+        tenant=asked.tenant,
+        cluster=flavor.cluster,
+        flavor=flavor,
+        kind=spec.kind,
+        variant=spec.variant,
+        name=spec.name,
+        **columns(spec),
+        owner_type=actor.type,
+        owner_id=actor.id or SYSTEM,
+        owner_label=actor.label,
+        key_id=next(iter(settings.TOKEN_KEYS)) if spec.kind != "training" else "",
+        state=State.SUBMITTED,
+        reason=Reason.ACCEPTED,
+        state_since=now,
+        replicas_desired=spec.pods if spec.kind == "endpoint" else 0,
+        created_at=now,
+    )
+    row.as_of = flavor.as_of  # type: ignore[attr-defined]  # as `selectors.workload` has it
     try:
-        with transaction():
-            row.save(force_insert=True)
+        row.save(force_insert=True)
     except IntegrityError as error:
         raise taken(row.name) from error
+    transitions.open_run(row, number=1, now=now)
+    transitions.accepted(row, by=actor, now=now)
+    tell_of_home(row)
+    record(actor, row, "submit", after=audited(spec))
+    work.begin("workload", row.pk)
+    return row
 
 
 def start(actor: Actor, *, workload_id: UUID) -> Workload:
@@ -91,8 +104,7 @@ def start(actor: Actor, *, workload_id: UUID) -> Workload:
         if state not in FINAL_STATES:
             return row
         require_active(row.tenant)
-        rejudge(actor, row)
-        pass_gate(row.tenant_id)
+        pass_gate(row.tenant_id, rejudge(actor, row).policy.max_live)
         refuse_taken_name(row.tenant_id, row.kind, row.name, but=row.pk)
         _restart(actor, row)
     return row

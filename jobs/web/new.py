@@ -143,16 +143,21 @@ def _submit(request: HttpRequest, sheet: Sheet) -> str:
     data = _body(sheet)
     scope = next((feed.tenant_scope(team.id) for team in sheet.teams if team.slug == sheet.chosen), feed.PLATFORM)
 
-    def command() -> idempotency.Answer:
-        workload = services.submit(sheet.actor, kind=sheet.form.kind, data=data)
-        return idempotency.Answer(201, {"id": str(workload.id)}, object_id=workload.id)
+    def prepare() -> idempotency.Command:
+        asked = services.prepared(sheet.actor, kind=sheet.form.kind, data=data)
+
+        def command() -> idempotency.Answer:
+            workload = services.accept(sheet.actor, asked)
+            return idempotency.Answer(201, {"id": str(workload.id)}, object_id=workload.id)
+
+        return command
 
     answer = idempotency.perform(
         sheet.actor,
         scope=scope,
         key=idempotency.check_key(sheet.key),
         fingerprint=idempotency.fingerprint("POST", request.path, data),
-        command=command,
+        prepare=prepare,
     )
     return str(answer.body["id"])
 
@@ -196,8 +201,8 @@ def _page(request: HttpRequest, sheet: Sheet, told: Mapping[str, Any] | None = N
 
 def _flavors(sheet: Sheet) -> list[quotas.FlavorView]:
     """What one of the teams could ever get; a choice that can only be refused is none."""
-    rows = list(quotas.live_flavors())
-    possible = {key for team in sheet.teams for key, most in quotas.maxima(team.pk, rows).items() if most}
+    maxima = quotas.maxima_of(sheet.teams, quotas.live_flavors())
+    possible = {key for found in maxima.values() for key, most in found.items() if most}
     views = [view for view in quotas.flavors(sheet.actor) if view.mode == "none" or view.id in possible]
     return sorted(views, key=lambda view: view.mode == "none")
 

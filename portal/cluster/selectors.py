@@ -124,6 +124,34 @@ def capacity(cluster_id: UUID) -> Capacity:
     return Capacity(tuple(_node(row) for row in rows), as_of(cluster_id, "Node"))
 
 
+@dataclass(frozen=True)
+class Glance:
+    """What one cluster has and who holds it: `reserved` are the Kueue Workloads with quota, as of `reserved_as_of`."""
+
+    capacity: Capacity
+    reserved: tuple[MirrorObject, ...]
+    reserved_as_of: datetime | None
+
+
+def glance(cluster_ids: Collection[UUID]) -> dict[UUID, Glance]:
+    """`capacity` and `reserved` of several clusters, by two queries however many they are."""
+    streams = MirrorStream.objects.filter(cluster__in=cluster_ids, kind__in=("Node", "Workload"))
+    told = {(cluster, kind): at for cluster, kind, at in streams.values_list("cluster_id", "kind", "synced_at")}
+    wanted = Q(kind="Node") | Q(kind="Workload", state="reserved")
+    rows = list(MirrorObject.objects.filter(wanted, cluster__in=cluster_ids).order_by("name"))
+    return {
+        cluster_id: Glance(
+            Capacity(
+                tuple(_node(row) for row in rows if row.cluster_id == cluster_id and row.kind == "Node"),
+                told.get((cluster_id, "Node")),
+            ),
+            tuple(row for row in rows if row.cluster_id == cluster_id and row.kind == "Workload"),
+            told.get((cluster_id, "Workload")),
+        )
+        for cluster_id in cluster_ids
+    }
+
+
 def _node(row: MirrorObject) -> NodeCapacity:
     spec, status = row.data.get("spec") or {}, row.data.get("status") or {}
     ready = any(c.get("type") == "Ready" and c.get("status") == "True" for c in status.get("conditions") or [])

@@ -12,12 +12,11 @@ from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, connection
-from django.db import transaction as django_transaction
 from django.utils.translation import gettext_lazy as _
 
 from portal.kernel import clock
 from portal.kernel.actors import Actor
-from portal.kernel.errors import BadRequest, FieldError, Invalid
+from portal.kernel.errors import BadRequest, FieldError, Invalid, PortalError
 from portal.kernel.models import IdempotencyRecord
 from portal.kernel.transaction import transaction
 
@@ -33,6 +32,9 @@ class Answer:
     body: Any
     replayed: bool = False
     object_id: UUID | None = None
+
+
+Command = Callable[[], Answer]
 
 
 class Mismatch(Invalid):
@@ -60,39 +62,50 @@ def perform(
     scope: str,
     key: str | None,
     fingerprint: str,
-    command: Callable[[], Answer],
+    prepare: Callable[[], Command],
     without_secrets: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict,
 ) -> Answer:
-    """Runs `command` once per (scope, principal, key); later and concurrent callers get the first answer.
+    """Prepares and runs a command once per (scope, principal, key); later and concurrent callers get the first answer.
 
-    `scope` is the tenant's feed scope or `platform`. Only what `command` returns is kept: an error keeps nothing.
+    `scope` is the tenant's feed scope or `platform`. `prepare` reads and refuses before the transaction begins, so that
+    nobody waits for it behind a lock; the command that it returns runs inside. Only what the command returns is kept:
+    an error keeps nothing. The key is claimed by the first statement, so of two at the same moment one waits.
     """
     if key is None:
+        command = prepare()
         with transaction():
             return command()
-    principal = f"{actor.type}:{actor.id}"
+    place = {"scope": scope, "principal": f"{actor.type}:{actor.id}", "key": key}
+    kept = IdempotencyRecord.objects.filter(**place)
+    row = kept.first()
+    if row is not None and row.created_at >= clock.now() - KEPT:
+        return _replay(row, fingerprint)
     try:
-        with transaction():
-            _limit_wait()
-            record = IdempotencyRecord.objects.filter(scope=scope, principal=principal, key=key)
-            record.filter(created_at__lt=clock.now() - KEPT).delete()
-            row = record.first()
-            if row is not None:
-                return _replay(row, fingerprint)
-            with django_transaction.atomic():
-                row = IdempotencyRecord.objects.create(
-                    scope=scope, principal=principal, key=key, fingerprint=fingerprint
-                )
-            answer = command()
-            # As text: a database that keeps JSON its own way would give the keys back in another order.
-            row.status, row.body, row.object_id = answer.status, _text(without_secrets(answer.body)), answer.object_id
-            row.save(update_fields=["status", "body", "object_id"])
-            return answer
-    except IntegrityError:
-        row = IdempotencyRecord.objects.filter(scope=scope, principal=principal, key=key).first()
+        command = prepare()
+        if row is not None:
+            kept.filter(created_at__lt=clock.now() - KEPT).delete()
+        return _first(IdempotencyRecord(**place, fingerprint=fingerprint), command, without_secrets)
+    except (PortalError, IntegrityError):
+        # What stands in the way may be what another request with this key has made meanwhile.
+        row = kept.filter(created_at__gte=clock.now() - KEPT).first()
         if row is None:
             raise
         return _replay(row, fingerprint)
+
+
+def _first(
+    row: IdempotencyRecord,
+    command: Command,
+    without_secrets: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+) -> Answer:
+    with transaction():
+        _limit_wait()
+        row.save(force_insert=True)
+        answer = command()
+        # As text: a database that keeps JSON its own way would give the keys back in another order.
+        row.status, row.body, row.object_id = answer.status, _text(without_secrets(answer.body)), answer.object_id
+        row.save(update_fields=["status", "body", "object_id"])
+    return answer
 
 
 def _replay(row: IdempotencyRecord, fingerprint: str) -> Answer:

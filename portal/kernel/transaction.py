@@ -12,8 +12,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
 
+from django.db import connection
 from django.db import transaction as django_transaction
-from django.db.models import F
 
 from portal.kernel.models import FeedEntry, FeedScope
 
@@ -66,9 +66,18 @@ def _number(entries: list[FeedEntry]) -> None:
     """Takes the sequence numbers, scopes in a fixed order so that two transactions cannot deadlock."""
     for scope in sorted({entry.scope for entry in entries}):
         mine = [entry for entry in entries if entry.scope == scope]
-        FeedScope.objects.get_or_create(scope=scope)
-        FeedScope.objects.filter(scope=scope).update(last_seq=F("last_seq") + len(mine))
-        last = FeedScope.objects.values_list("last_seq", flat=True).get(scope=scope)
-        for offset, entry in enumerate(mine, start=last - len(mine) + 1):
+        for offset, entry in enumerate(mine, start=_raise(scope, len(mine)) - len(mine) + 1):
             entry.seq = offset
         FeedEntry.objects.bulk_create(mine, ignore_conflicts=any(entry.event_uid for entry in mine))
+
+
+def _raise(scope: str, by: int) -> int:
+    """The scope's counter after this transaction. One statement, since the row stays locked from here to the commit."""
+    table = FeedScope._meta.db_table
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"INSERT INTO {table} (scope, last_seq) VALUES (%s, %s) ON CONFLICT (scope)"  # noqa: S608  our own table
+            f" DO UPDATE SET last_seq = {table}.last_seq + excluded.last_seq RETURNING last_seq",
+            [scope, by],
+        )
+        return int(cursor.fetchone()[0])

@@ -102,6 +102,13 @@ def wake(kind: str, object_id: UUID, *, in_seconds: float = 0.0) -> None:
         unit.callbacks.append(partial(broker.send, kind, str(object_id)))
 
 
+def begin(kind: str, object_id: UUID) -> None:
+    """`wake` for an object that this very transaction makes: nobody else can know of it yet, so one statement does."""
+    now = clock.now()
+    Work.objects.create(kind=kind, object_id=object_id, wanted_seq=1, due_at=now, queued_at=now)
+    current().callbacks.append(partial(broker.send, kind, str(object_id)))
+
+
 def wake_many(kind: str, object_ids: Collection[UUID]) -> None:
     """`wake` for many objects of one kind at once, in a fixed number of statements."""
     unit = current()

@@ -51,7 +51,7 @@ class TenantsView(RestView):
             row = services.create_tenant(actor, **read(bodies.TenantCreate, request.data))
             return answers.tenant(row), row.id
 
-        return create(request, scope=feed.PLATFORM, command=command)
+        return create(request, scope=feed.PLATFORM, prepare=lambda: command)
 
 
 class TenantView(RestView):
@@ -87,7 +87,7 @@ class MembersView(RestView):
             row = services.add_member(actor, slug=slug, **read(bodies.MemberCreate, request.data))
             return answers.member(row), row.id
 
-        return create(request, scope=feed.tenant_scope(tenant.id), command=command)
+        return create(request, scope=feed.tenant_scope(tenant.id), prepare=lambda: command)
 
 
 class MemberView(RestView):
@@ -145,7 +145,7 @@ class TokensView(RestView):
             row, secret = services.create_token(actor, **read(bodies.TokenCreate, request.data))
             return {**answers.token(row), "token": secret}, row.id
 
-        return create(request, scope=feed.PLATFORM, command=command, hide=("token",))
+        return create(request, scope=feed.PLATFORM, prepare=lambda: command, hide=("token",))
 
 
 class TokenView(RestView):

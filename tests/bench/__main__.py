@@ -1,10 +1,10 @@
-"""`python -m tests.bench [submit] [list]`: Turno beside a bare Django and DRF view on the same database.
+"""`python -m tests.bench [submit] [list] [--rounds N]`: Turno beside a bare Django and DRF view on the same database.
 
 Rounds alternate between the two, so that the machine's mood strikes both; the figures are medians of the rounds.
 """
 
+import argparse
 import statistics
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,10 +21,12 @@ SIZES = (100, 10_000, 100_000)
 SERIAL = numbers()
 
 
-def alternately(sites: Sequence[Site], request: str, requests: int, concurrency: int) -> dict[str, Measured]:
+def alternately(
+    sites: Sequence[Site], request: str, requests: int, concurrency: int, *, rounds: int
+) -> dict[str, Measured]:
     """Medians of the rounds for each site; one round more goes first and does not count."""
     found: dict[str, list[Measured]] = {site.name: [] for site in sites}
-    for round_number in range(ROUNDS + 1):
+    for round_number in range(rounds + 1):
         for site in sites if round_number % 2 else reversed(sites):
             build: Request = getattr(site, request)
             found[site.name].append(
@@ -46,20 +48,24 @@ def show(title: str, found: dict[str, Measured]) -> None:
     )
 
 
-def main(wanted: list[str]) -> None:
+def main(wanted: Sequence[str], rounds: int) -> None:
     with tempfile.TemporaryDirectory(prefix="turno-bench-") as folder, both(Path(folder), free_port(4)) as sites:
         print(f"{'':<34} {'turno':>9} {'bare':>9} {'cost':>7}   {'p95 turno':>11} {'p95 bare':>11} {'cost':>7}")
         if "submit" in wanted:
             for concurrency in CONCURRENCIES:
-                found = alternately(sites, "submit", SUBMITS, concurrency)
+                found = alternately(sites, "submit", SUBMITS, concurrency, rounds=rounds)
                 show(f"submit, {concurrency} at once", found)
         if "list" in wanted:
-            alternately(sites, "submit", 1, 1)  # the rows that are copied
+            alternately(sites, "submit", 1, 1, rounds=rounds)  # the rows that are copied
             for size in SIZES:
                 for site in sites:
                     site.fill(size)
-                show(f"list of {size:,}, one at a time", alternately(sites, "listing", LISTS, 1))
+                show(f"list of {size:,}, one at a time", alternately(sites, "listing", LISTS, 1, rounds=rounds))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:] or ["submit", "list"])
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description="Turno beside a bare view.")
+    parser.add_argument("wanted", nargs="*", metavar="WHAT", choices=["submit", "list", []], default=[])
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="rounds that count, %(default)s unless given")
+    given = parser.parse_args()
+    main(given.wanted or ["submit", "list"], given.rounds)

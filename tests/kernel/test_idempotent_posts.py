@@ -28,7 +28,9 @@ def post(actor: Person, key: str | None, made: list[int], *, body: str = "x", sc
         return {**answer, "token": None}
 
     print_of = idempotency.fingerprint("POST", "/x/", {"body": body})
-    return idempotency.perform(actor, scope=scope, key=key, fingerprint=print_of, command=command, without_secrets=hide)
+    return idempotency.perform(
+        actor, scope=scope, key=key, fingerprint=print_of, prepare=lambda: command, without_secrets=hide
+    )
 
 
 @pytest.mark.django_db
@@ -63,7 +65,7 @@ def test_another_body_under_the_same_key_is_a_mismatch() -> None:
 @pytest.mark.django_db
 def test_a_refused_request_keeps_nothing() -> None:
     with pytest.raises(BadRequest):
-        idempotency.perform(ANA, scope="s", key="k", fingerprint="f", command=_refuse)
+        idempotency.perform(ANA, scope="s", key="k", fingerprint="f", prepare=lambda: _refuse)
     assert not IdempotencyRecord.objects.exists()
 
 

@@ -162,7 +162,7 @@ def test_odd_data_of_the_cluster_is_skipped(room: Lab, owner: Person) -> None:
 
 
 def maximum(team: Tenant, lab: Lab) -> int:
-    return selectors.maximum(team.pk, lab.whole)
+    return selectors.maximum(Tenant.objects.get(pk=team.pk), lab.whole)
 
 
 def test_the_maximum_without_quota_is_nothing(lab: Lab, team: Tenant) -> None:

@@ -100,7 +100,7 @@ def test_the_server_and_who_owns_what(file: Path) -> None:
 def test_what_each_team_could_hold_at_most(file: Path) -> None:
     make(file)
     found = {
-        team.slug: {row.name: quotas.maximum(team.pk, row) for row in Flavor.objects.exclude(mode="none")}
+        team.slug: {row.name: quotas.maximum(team, row) for row in Flavor.objects.exclude(mode="none")}
         for team in Tenant.objects.all()
     }
     assert found == {
