@@ -79,9 +79,10 @@ class Workload(models.Model):
 
     class Meta:
         constraints = [
+            # One that is being deleted may have shared its name with a live one since it ended.
             models.UniqueConstraint(
                 fields=["tenant", "kind", "name"],
-                condition=~Q(state__in=["succeeded", "failed", "deleted"]),
+                condition=~Q(state__in=["succeeded", "failed", "deleting", "deleted"]),
                 name="workload_name_once_while_live",
             ),
             models.CheckConstraint(condition=Q(state__in=[s.value for s in State]), name="workload_state"),

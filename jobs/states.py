@@ -89,6 +89,7 @@ class Reason(StrEnum):
     STOPPED_IDLE = "stopped_idle"
     STOPPED_DEADLINE = "stopped_deadline"
     DELETED_OUTSIDE = "deleted_outside"
+    RECORDS_BEHIND = "records_behind"
     COMPLETED = "completed"
     COMPLETED_WITH_KILLS = "completed_with_kills"
     IMAGE_PULL = "image_cannot_be_pulled"
@@ -206,6 +207,9 @@ EXPLANATIONS: Mapping[Reason, Explanation] = {
     R.STOPPED_DEADLINE: Explanation(S.STOPPED, _("Stopped because its time was over."), _START_AGAIN),
     R.DELETED_OUTSIDE: Explanation(
         S.STOPPED, _("%(kind)s %(name)s was deleted on the cluster by somebody else."), _START_AGAIN
+    ),
+    R.RECORDS_BEHIND: Explanation(
+        S.STOPPED, _("A later run was found on the cluster: how this one ended was not written down."), _START_AGAIN
     ),
     R.COMPLETED: Explanation(S.SUCCEEDED, _("Finished with exit code 0.")),
     R.COMPLETED_WITH_KILLS: Explanation(

@@ -15,12 +15,29 @@ from django.db.models import F
 from jobs.errors import LostRace, NotAllowed
 from jobs.models import Run, Workload
 from jobs.specs import to_json
-from jobs.states import EXPLANATIONS, FINAL_STATES, Reason, State, allowed
+from jobs.states import EXPLANATIONS, FINAL_STATES, Reason, State, allowed, gettext_noop
 from portal.kernel import feed
 from portal.kernel.actors import Actor
 
 TOPIC = "workload"
 CHANGED = "changed"
+STOPPED = "stopped"
+LATER_RUN = gettext_noop("Run %(run)s was found on the cluster: the records were older, and go on from there.")
+# What is about one run, at its beginning.
+AT_THE_BEGINNING: Mapping[str, object] = {
+    "wanted": "run",
+    "start_requested": False,
+    "exit_code": None,
+    "quota_held": False,
+    "nodes_admitted": 0,
+    "preemptions": 0,
+    "replicas_ready": 0,
+    "replicas_queued": 0,
+    "queued_at": None,
+    "started_at": None,
+    "finished_at": None,
+    "deadline_at": None,
+}
 
 
 def move(
@@ -109,28 +126,23 @@ def accepted(workload: Workload, *, by: Actor, now: datetime) -> None:
 def new_run(workload: Workload, *, now: datetime, by: Actor | None = None, retry_of: int | None = None) -> Run:
     """From a final state into the next run, with everything that was about the last one put back."""
     number = workload.run_number + 1
-    move(
-        workload,
-        reason=Reason.ACCEPTED,
-        now=now,
-        by=by,
-        changes={
-            "run_number": number,
-            "wanted": "run",
-            "start_requested": False,
-            "exit_code": None,
-            "quota_held": False,
-            "nodes_admitted": 0,
-            "preemptions": 0,
-            "replicas_ready": 0,
-            "replicas_queued": 0,
-            "queued_at": None,
-            "started_at": None,
-            "finished_at": None,
-            "deadline_at": None,
-        },
-    )
+    move(workload, reason=Reason.ACCEPTED, now=now, by=by, changes={**AT_THE_BEGINNING, "run_number": number})
     return open_run(workload, number=number, now=now, retry_of=retry_of)
+
+
+def go_on_from(workload: Workload, *, number: int, now: datetime) -> Run:
+    """Into a later run that the cluster already has: the records are older than the cluster (a restored backup).
+
+    It is the records that move, not the workload, so the table of moves is not asked. The runs in between are closed.
+    """
+    for run in Run.objects.filter(workload=workload, ended_at=None):
+        close_run(run, outcome=STOPPED, reason=Reason.RECORDS_BEHIND, now=now)
+    for missed in range(workload.run_number + 1, number):
+        close_run(open_run(workload, number=missed, now=now), outcome=STOPPED, reason=Reason.RECORDS_BEHIND, now=now)
+    told = {"state": State.SUBMITTED.value, "reason": Reason.ACCEPTED.value, "reason_params": {}, "state_since": now}
+    _write(workload, {**AT_THE_BEGINNING, **told, "run_number": number})
+    tell(workload, entry="adopted", message=LATER_RUN, params={"run": number}, at=now)
+    return open_run(workload, number=number, now=now)
 
 
 def open_run(workload: Workload, *, number: int, now: datetime, retry_of: int | None = None) -> Run:

@@ -9,6 +9,7 @@ from jobs.errors import LostRace
 from jobs.manifests.secrets import KeyMissing
 from jobs.models import Workload
 from jobs.reconcile import trouble
+from jobs.reconcile.adopting import adopt_later_run
 from jobs.reconcile.loading import Situation, load
 from jobs.reconcile.recording import keep_progress
 from jobs.reconcile.removing import remove_strays
@@ -46,6 +47,8 @@ def one(lease: Lease, gateway: ClusterGateway, now: datetime) -> float | None:
 
 def _pass(at: Situation, lease: Lease, gateway: ClusterGateway, now: datetime) -> float | None:
     try:
+        if adopt_later_run(at, gateway, lease, now):
+            return None
         remove_strays(at, gateway, lease, now)
         return step_for(at.state)(at, gateway, lease, now)
     except NameConflict as conflict:

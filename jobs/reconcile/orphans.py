@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
+from django.db.models import Exists, OuterRef
+
 from jobs.models import RunObject, UnknownObject, Workload
 from jobs.reconcile.loading import RUN_OWNED
-from jobs.states import FINAL_STATES, State
+from jobs.states import FINAL_STATES, State, gettext_noop
+from portal.cluster import names
 from portal.cluster.models import MirrorObject
+from portal.cluster.port import JsonObject
 from portal.kernel import clock, work
+from portal.kernel.models import Work
 from portal.kernel.transaction import transaction
 
 BATCH = 500
-NO_WORKLOAD = "no workload of this id"
+NO_WORKLOAD = gettext_noop("no workload of this id")
+NO_RUN = gettext_noop("a later run than the records have")
+NO_ROW = gettext_noop("no team, quota, flavor or priority of this id")
+OF_TEAMS = ("Namespace", "ClusterQueue", "ResourceFlavor", "Cohort", "WorkloadPriorityClass")
 
 
 def find() -> int:
@@ -32,11 +42,10 @@ def _wake_closed() -> int:
 
 
 def _list_unknown() -> int:
-    """For the administrator; never deleted by Turno itself. What is gone from the mirror leaves the list."""
-    ours = MirrorObject.objects.filter(ours=True, workload_id__isnull=False)
-    UnknownObject.objects.exclude(uid__in=ours.values("uid")).delete()
-    listed = UnknownObject.objects.values("uid")
-    stray = ours.exclude(workload_id__in=Workload.objects.values("pk")).exclude(uid__in=listed)
+    """For the administrator; never deleted by Turno itself. What is gone, or explained by now, leaves the list."""
+    found = {uid: why for why, rows in _unexplained() for uid in rows}
+    UnknownObject.objects.exclude(uid__in=found).delete()
+    new = set(found).difference(UnknownObject.objects.values_list("uid", flat=True))
     rows = [
         UnknownObject(
             cluster_id=one.cluster_id,
@@ -44,10 +53,29 @@ def _list_unknown() -> int:
             namespace=one.namespace,
             name=one.name,
             uid=one.uid,
-            why=NO_WORKLOAD,
+            why=found[one.uid],
             seen_at=clock.now(),
         )
-        for one in stray.order_by("pk")[:BATCH]
+        for one in MirrorObject.objects.filter(uid__in=sorted(new)[:BATCH]).order_by("pk")
     ]
     UnknownObject.objects.bulk_create(rows, ignore_conflicts=True)
     return len(rows)
+
+
+def _unexplained() -> Iterator[tuple[str, Iterable[str]]]:
+    """Why -> the uids of objects with our labels that no row explains."""
+    ours = MirrorObject.objects.filter(ours=True)
+    of_workloads = ours.filter(workload_id__isnull=False)
+    row = Workload.objects.filter(pk=OuterRef("workload_id"))
+    yield NO_WORKLOAD, of_workloads.filter(~Exists(row)).values_list("uid", flat=True)
+    of_runs = of_workloads.filter(kind__in=RUN_OWNED)
+    yield NO_RUN, of_runs.filter(Exists(row.filter(run_number__lt=OuterRef("run")))).values_list("uid", flat=True)
+    labelled = ours.filter(workload_id=None, kind__in=OF_TEAMS).values_list("uid", "data")
+    kept = {f"{kind}.{pk}" for kind, pk in Work.objects.exclude(kind="workload").values_list("kind", "object_id")}
+    yield NO_ROW, [uid for uid, data in labelled if _label(data) not in kept]
+
+
+def _label(data: JsonObject) -> str:
+    """Which row keeps it true, as its label says."""
+    labels = (data.get("metadata") or {}).get("labels") or {}
+    return str(labels.get(names.OBJECT, ""))

@@ -11,6 +11,7 @@ from jobs.reconcile.loading import RUN_OWNED, Situation
 from jobs.reconcile.writing import is_of_run
 from portal.cluster import names
 from portal.cluster.applied import key_of
+from portal.cluster.models import MirrorObject
 from portal.cluster.port import ClusterGateway, JsonObject, ObjectRef
 from portal.kernel.work import Lease
 
@@ -64,14 +65,18 @@ def _delete(at: Situation, one: RunObject, gateway: ClusterGateway, lease: Lease
     return left is None or left["metadata"]["uid"] != uid
 
 
-def pods_left(at: Situation, gateway: ClusterGateway) -> int:
-    """Asked of the server: the mirror may be behind, and a new run must not start beside an old one's pods."""
+def pods_left(at: Situation, gateway: ClusterGateway, *, but_of: int | None = None) -> int:
+    """Asked of the server: the mirror may be behind, and a new run must not start beside an old one's pods.
+
+    `but_of`: a run whose pods do not count.
+    """
     namespace = next((one.namespace for one in at.objects), None)
     if namespace is None:
         return 0
     selector = f"{names.WORKLOAD}={at.workload.pk},{names.INSTANCE}={at.workload.cluster.instance}"
     pods = gateway.list("Pod", namespace=namespace, selector=selector).items
-    return sum(1 for pod in pods if (pod.get("status") or {}).get("phase") not in ("Succeeded", "Failed"))
+    living = [pod for pod in pods if (pod.get("status") or {}).get("phase") not in ("Succeeded", "Failed")]
+    return sum(1 for pod in living if pod["metadata"]["labels"].get(names.RUN) != str(but_of))
 
 
 def remove_owned(at: Situation, gateway: ClusterGateway, lease: Lease, *, keep_claim: bool) -> bool:
@@ -116,10 +121,15 @@ def strays(at: Situation, now: datetime) -> list[ObjectRef]:
     kept = {one.uid for one in at.objects if kept_until(one, at) > now}
     found = []
     for one in at.mirror:
-        stray = one.kind in RUN_OWNED and one.ours and one.uid not in kept
+        stray = one.kind in RUN_OWNED and one.ours and one.uid not in kept and not is_of_later_run(at, one)
         if stray and not (at.open and one.run == at.run.number):
             found.append((ObjectRef(one.kind, one.name, one.namespace), one.uid))
     return [ref for ref, _uid in found]
+
+
+def is_of_later_run(at: Situation, one: MirrorObject) -> bool:
+    """No worker makes objects of a run before its row is there: the records are older than the cluster."""
+    return one.run is not None and one.run > at.run.number and at.workload.wanted != "delete"
 
 
 def remove_strays(at: Situation, gateway: ClusterGateway, lease: Lease, now: datetime) -> int:

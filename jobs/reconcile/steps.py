@@ -43,13 +43,14 @@ def live(at: Situation, gateway: ClusterGateway, lease: Lease, now: datetime) ->
 def _render(at: Situation, gateway: ClusterGateway, lease: Lease, now: datetime) -> float | None:
     """None when it is rendered; else seconds until the old pods may be gone, or the team's space there."""
     if at.remains:
-        removal = removing.remove_run(at, at.remains, gateway, lease)
+        left = removing.delete_run_owned(at, at.remains, gateway, lease)
+        left += removing.pods_left(at, gateway, but_of=at.run.number)
         with transaction():
             lease.fence()
             recording.mark_gone(at.gone, now)
-            if not removal.done:
+            if left:
                 transitions.move(at.workload, reason=Reason.WAITING_FOR_OLD_PODS, now=now)
-        if not removal.done:
+        if left:
             return GOING_AGAIN
     space = tenants.space_of(at.workload.tenant_id, at.workload.cluster_id)
     if space is None or not space.ready:

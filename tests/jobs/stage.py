@@ -124,6 +124,11 @@ class Stage:
             self.mirror.write(found, {})
             self.mirror.listed(kind, {(one.namespace, one.name) for one in found}, "1")
 
+    def forget(self) -> None:
+        """What has been seen so far: the next look lists everything, as a watcher does that has just started."""
+        self.seen.clear()
+        self.mirror = Mirror(self.cluster, lambda: None)
+
     def work(self) -> int:
         """One pass over everything that is due. Returns how many passes ran."""
         Work.objects.update(queued_at=None)

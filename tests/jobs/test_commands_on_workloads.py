@@ -79,6 +79,16 @@ class TestStop:
                 command(owner, workload_id=row.pk)
             assert refused.value.code == "deleting"
 
+    def test_an_ended_one_goes_although_another_has_its_name_by_now(
+        self, row: Workload, owner: Person, frozen: FrozenClock
+    ) -> None:
+        bring(row, Reason.COMPLETED, frozen)
+        other = jobs.submitted(owner)
+        assert services.delete(owner, workload_id=row.pk).state == "deleting"
+        assert services.delete(owner, workload_id=other.pk).state == "deleting"
+        with pytest.raises(NameTaken):
+            jobs.submitted(owner)
+
 
 class TestStart:
     @pytest.mark.parametrize("reason", [Reason.COMPLETED, Reason.EXIT_CODE, Reason.STOPPED_BY_PERSON])

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 DEFAULTS = {
     "DJANGO_SETTINGS_MODULE": "portal.settings",
@@ -22,5 +22,6 @@ for name, value in DEFAULTS.items():
     os.environ.setdefault(name, value)
 
 # The same examples in every run: a gate that fails must fail again. Deeper searches are made by hand.
-settings.register_profile("steady", derandomize=True)
+# How long an example takes says how busy the machine is.
+settings.register_profile("steady", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("steady")
