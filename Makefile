@@ -7,16 +7,22 @@ SMALL := --ignore tests/browser --ignore tests/fuzz
 WORKERS ?= 2
 PARALLEL := -n $(WORKERS) --dist loadfile
 
-.PHONY: help demo demo-reset test test-processes test-services test-browser test-fuzz check format messages bench env-demo env-test env-dev
+.PHONY: help demo demo-reset cluster cluster-stop test test-processes test-services test-cluster test-browser test-fuzz check format messages bench env-demo env-test env-dev
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
 
-demo: env-demo ## the whole portal on 127.0.0.1:$PORT (default 8000), with a simulated four-GPU cluster
+demo: env-demo ## the whole portal on 127.0.0.1:$PORT (default 8000), with a simulated four-GPU cluster (CLUSTER=kubernetes: a real one)
 	@exec $(BIN)/python -m deploy.demo
 
 demo-reset: env-demo ## forget everything the demo kept
 	@$(BIN)/python -m deploy.demo reset
+
+cluster: env-demo ## a real Kubernetes with the real Kueue on the loopback address (needs Go 1.26; CLUSTER_PORT chooses the port)
+	@$(BIN)/python -m deploy.control_plane up
+
+cluster-stop: env-demo ## ends it, and leaves nothing
+	@$(BIN)/python -m deploy.control_plane down
 
 test: env-test ## the suite that needs nothing but Python
 	$(BIN)/python -m pytest $(PARALLEL) $(SMALL) -m "not services and not cluster and not processes" $(ARGS)
@@ -26,6 +32,9 @@ test-processes: env-test ## the same Turno as real processes that are killed, pa
 
 test-services: env-test ## the same suite against real PostgreSQL and Redis found on this machine
 	$(BIN)/python -m deploy.services -- $(BIN)/python -m pytest $(PARALLEL) $(SMALL) --reuse-db -m "not cluster and not processes" $(ARGS)
+
+test-cluster: env-test ## against a real API server with the real Kueue (TURNO_KUBECONFIG, or one of its own: needs Go 1.26)
+	$(BIN)/python -m deploy.control_plane with -- $(BIN)/python -m pytest $(SMALL) -m "cluster" $(ARGS)
 
 test-browser: env-dev ## the pages in a real Chromium (CHROMIUM, default /usr/bin/chromium)
 	$(BIN)/python -m pytest -m browser $(ARGS)

@@ -41,17 +41,28 @@ class Step:
     knows: Mapping[str, str] = field(default_factory=dict)
 
 
-def all_steps(ports: Ports) -> list[Step]:
+@dataclass(frozen=True)
+class Kubernetes:
+    """A real cluster that takes the simulated one's place. `address` is its API server's."""
+
+    kubeconfig: str
+    address: str
+
+
+def all_steps(ports: Ports, real: Kubernetes | None = None) -> list[Step]:
     """The one migration step, then the demo's data."""
     return [
         Step("migrate", manage("migrate", "--no-input"), "the database is up to date"),
-        Step("demo_data", manage("demo_data"), "the demo's teams and accounts are in place", demo_addresses(ports)),
+        Step(
+            "demo_data", manage("demo_data"), "the demo's teams and accounts are in place", demo_addresses(ports, real)
+        ),
     ]
 
 
-def all_programs(places: Places, ports: Ports) -> list[Program]:
-    """Every process, in the order of their start."""
-    return [_broker(places), _cluster(places, ports), *_portal(places, ports)]
+def all_programs(places: Places, ports: Ports, real: Kubernetes | None = None) -> list[Program]:
+    """Every process, in the order of their start; with a real cluster, only a data plane stands before it."""
+    ground = _cluster(places, ports) if real is None else _data_plane(ports, real)
+    return [_broker(places), ground, *_portal(places, ports, real)]
 
 
 def _broker(places: Places) -> Program:
@@ -79,13 +90,19 @@ def _cluster(places: Places, ports: Ports) -> Program:
     return Program("cluster", manage("simulated_cluster", *pairs), stage=Stage.GROUND)
 
 
-def _portal(places: Places, ports: Ports) -> list[Program]:
+def _data_plane(ports: Ports, real: Kubernetes) -> Program:
+    arguments = (str(ports.data), real.kubeconfig, f"http://127.0.0.1:{ports.web}")
+    return Program("data", (sys.executable, "-m", "deploy.control_plane.dataplane", *arguments), stage=Stage.GROUND)
+
+
+def _portal(places: Places, ports: Ports, real: Kubernetes | None) -> list[Program]:
     listen = ("--host", "127.0.0.1", "--port", str(ports.web), "--limit-concurrency", str(WEB_CONCURRENCY))
     quiet = ("--no-access-log", "--timeout-graceful-shutdown", "3", "--lifespan", "off")
     celery = (sys.executable, "-m", "celery", "-A", "portal")
     pool = ("--concurrency", "2", "--loglevel", "INFO", "--without-gossip", "--without-mingle")
     schedule = ("--schedule", str(places.schedule / f"beat-{sys.version_info[0]}.{sys.version_info[1]}"))
-    door = {"TURNO_CLUSTER_CONNECTIONS": f"default=http://127.0.0.1:{ports.cluster}"}  # not for web, nor for beat
+    target = f"http://127.0.0.1:{ports.cluster}" if real is None else real.kubeconfig
+    door = {"TURNO_CLUSTER_CONNECTIONS": f"default={target}"}  # not for web, nor for beat
     return [
         Program("web", (sys.executable, "-m", "uvicorn", "portal.asgi:application", *listen, *quiet), Stage.WEB),
         Program("worker", (*celery, "worker", *pool), knows=door),
@@ -95,10 +112,10 @@ def _portal(places: Places, ports: Ports) -> list[Program]:
     ]
 
 
-def demo_addresses(ports: Ports) -> dict[str, str]:
-    """Where the simulated cluster listens, for the rows and the credentials file of the demo."""
+def demo_addresses(ports: Ports, real: Kubernetes | None = None) -> dict[str, str]:
+    """Where the cluster listens, for the rows and the credentials file of the demo."""
     return {
-        "TURNO_DEMO_CLUSTER_URL": f"http://127.0.0.1:{ports.cluster}",
+        "TURNO_DEMO_CLUSTER_URL": f"http://127.0.0.1:{ports.cluster}" if real is None else real.address,
         "TURNO_DEMO_DATA_URL": f"http://127.0.0.1:{ports.data}",
     }
 

@@ -12,7 +12,7 @@ BASE_DIR = Path(__file__).resolve().parent.parent.parent
 
 DEMO = env.boolean("TURNO_DEMO", default=False)
 DEMO_FOLDER = Path(env.text("TURNO_DEMO_FOLDER", str(BASE_DIR / "var" / "demo")))
-DEMO_CLUSTER_URL = env.url("TURNO_DEMO_CLUSTER_URL", "http://127.0.0.1:8001", schemes=("http",))
+DEMO_CLUSTER_URL = env.url("TURNO_DEMO_CLUSTER_URL", "http://127.0.0.1:8001", schemes=("http", "https"))
 DEMO_DATA_URL = env.url("TURNO_DEMO_DATA_URL", "http://127.0.0.1:8002", schemes=("http",))
 SECRET_KEY = env.text("TURNO_SECRET_KEY")
 SECRET_KEY_FALLBACKS = env.words("TURNO_SECRET_KEY_FALLBACKS")

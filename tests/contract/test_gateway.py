@@ -7,6 +7,7 @@ import uuid
 
 import pytest
 
+from portal.cluster.kube import Connection, KubeGateway
 from portal.cluster.port import (
     AlreadyExists,
     ClusterError,
@@ -19,7 +20,7 @@ from portal.cluster.port import (
     VersionConflict,
     WatchEvent,
 )
-from tests.contract.conftest import Engine
+from tests.contract.conftest import QUICK, Engine
 from tests.faultproxy.proxy import Fault, FaultProxy
 
 OTHER_UID = "00000000-0000-0000-0000-000000000000"
@@ -210,11 +211,11 @@ def test_an_object_that_leaves_the_selector_is_deleted_for_the_watcher(engine: E
 
 
 def test_a_lost_answer_is_unreachable_and_the_object_is_there_once(engine: Engine) -> None:
-    if not engine.target.startswith("http:"):
+    if engine.is_real:
         pytest.skip("the proxy speaks plain HTTP only")
     with FaultProxy(engine.target) as proxy:
         proxy.add(Fault("reset_after", match="^POST", times=1))
-        through = Engine(proxy.address, engine.namespace).gateway()
+        through = KubeGateway(Connection(proxy.address), manager="turno-contract", timeouts=QUICK)
 
         with pytest.raises(Unreachable) as caught:
             through.create(engine.config_map("a", x="1"))
@@ -226,7 +227,7 @@ def test_a_lost_answer_is_unreachable_and_the_object_is_there_once(engine: Engin
 
 
 def test_nobody_there_is_unreachable() -> None:
-    gateway = Engine("http://127.0.0.1:9", "none").gateway()
+    gateway = KubeGateway(Connection("http://127.0.0.1:9"), manager="turno-contract", timeouts=QUICK)
 
     with pytest.raises(Unreachable):
         gateway.get(ObjectRef("Namespace", "default"))

@@ -28,7 +28,15 @@ from portal.cluster.simulated.routes import Route, route
 from portal.cluster.simulated.store import Store
 from portal.cluster.simulated.watches import Watch, watch_options
 from portal.cluster.simulated.webhooks import Webhooks
-from portal.cluster.simulated.writes import Deletion, Options, Place, Writes, check_manager
+from portal.cluster.simulated.writes import (
+    Deletion,
+    Options,
+    Place,
+    Writes,
+    check_dry_run,
+    check_manager,
+    check_propagation,
+)
 from portal.kernel import clock as wall
 
 Visibility = Callable[[str], Response]
@@ -186,9 +194,9 @@ class Api:
         return Deletion(
             uid=preconditions.get("uid"),
             resource_version=preconditions.get("resourceVersion"),
-            propagation=request.query.get("propagationPolicy", document.get("propagationPolicy")),
+            propagation=check_propagation(request.query.get("propagationPolicy", document.get("propagationPolicy"))),
             grace_seconds=_seconds(grace),
-            dry_run=_dry_run(request) or bool(document.get("dryRun")),
+            dry_run=_dry_run(request, "DeleteOptions") or check_dry_run("DeleteOptions", document.get("dryRun") or []),
         )
 
     def _only(self, request: Request, method: str) -> None:
@@ -203,11 +211,13 @@ def _place(found: Route) -> Place:
 def _options(request: Request, manager: str = "") -> Options:
     """Without a fieldManager, the manager is what the user agent begins with."""
     name = manager or request.query.get("fieldManager") or request.headers.get("user-agent", "unknown").split("/")[0]
-    return Options(manager=name, dry_run=_dry_run(request), force=request.flag("force"))
+    kind = {"POST": "CreateOptions", "PUT": "UpdateOptions"}.get(request.method, "PatchOptions")
+    return Options(manager=name, dry_run=_dry_run(request, kind), force=request.flag("force"))
 
 
-def _dry_run(request: Request) -> bool:
-    return request.query.get("dryRun") == "All"
+def _dry_run(request: Request, options: str) -> bool:
+    asked = request.query.get("dryRun")
+    return check_dry_run(options, [asked] if asked else [])
 
 
 def _seconds(value: Any) -> int | None:

@@ -177,6 +177,7 @@ def _borrows(spec: Obj) -> bool:
 
 
 def _changes(old: Obj, new: Obj) -> Iterator[Cause]:
+    yield from _finalizer_changes(old["metadata"], new["metadata"])
     for field in _IMMUTABLE.get(new["kind"], ()):
         was, now = _at(old, field), _at(new, field)
         if was not in (None, now):
@@ -184,6 +185,17 @@ def _changes(old: Obj, new: Obj) -> Iterator[Cause]:
     checker = _CHANGE_CHECKS.get(new["kind"])
     if checker is not None:
         yield from checker(old, new)
+
+
+def _finalizer_changes(old: Obj, new: Obj) -> Iterator[Cause]:
+    extra = sorted(set(new.get("finalizers") or ()) - set(old.get("finalizers") or ()))
+    if extra and "deletionTimestamp" in old:
+        found = ", ".join(f'"{name}"' for name in extra)
+        text = (
+            "Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers"
+            f" []string{{{found}}}"
+        )
+        yield Cause("FieldValueForbidden", text, "metadata.finalizers")
 
 
 def _stateful_set_changes(old: Obj, new: Obj) -> Iterator[Cause]:

@@ -3,18 +3,28 @@ between, in the order of a real API server."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from portal.cluster.simulated import apply as server_side
 from portal.cluster.simulated import defaults, validation
 from portal.cluster.simulated.apply import Manager
-from portal.cluster.simulated.errors import ApiError, BadRequest, Cause, Forbidden, Invalid, NamespaceGoing, NotFound
+from portal.cluster.simulated.errors import (
+    AlreadyExists,
+    ApiError,
+    BadRequest,
+    Cause,
+    Forbidden,
+    Invalid,
+    NamespaceGoing,
+    NotFound,
+)
 from portal.cluster.simulated.namespaces import furnish
 from portal.cluster.simulated.objects import BY_KIND, Obj, Resource, copy, timestamp
 from portal.cluster.simulated.preconditions import check_preconditions, check_version
 from portal.cluster.simulated.store import Store
+from portal.cluster.simulated.validation import compact
 from portal.cluster.simulated.webhooks import Webhooks
 
 
@@ -177,11 +187,18 @@ class Writes:
         validation.check_new(new)
         self._webhooks.validate(new, None)
         if options.dry_run:
+            self._check_name(new)
             return new
         stored = self._store.create(new, uid=uid)
         if new["kind"] == "Namespace":
             furnish(self._store, new["metadata"]["name"])
         return stored
+
+    def _check_name(self, new: Obj) -> None:
+        """A dry run is refused as the write would be."""
+        meta = new["metadata"]
+        if self._store.get(new["kind"], meta.get("namespace"), meta["name"]) is not None:
+            raise AlreadyExists(BY_KIND[new["kind"]], meta["name"])
 
     def _check_namespace(self, new: Obj) -> None:
         """New content needs a namespace that is there to stay."""
@@ -242,10 +259,28 @@ def check_manager(name: str | None) -> str:
         faults.append(Cause("FieldValueTooLong", "Too long: may not be more than 128 bytes", "fieldManager"))
     if name and not faults:
         return name
-    fault = faults[0]
-    details: Obj = {"group": "meta.k8s.io", "kind": "PatchOptions", "causes": [fault.as_dict()]}
-    text = f'PatchOptions.meta.k8s.io "" is invalid: {fault.field}: {fault.message}'
-    raise ApiError(422, "Invalid", text, details)
+    raise _bad_option("PatchOptions", faults[0])
+
+
+def check_dry_run(kind: str, values: Sequence[object]) -> bool:
+    """Whether nothing is to be stored. kind: of the options. Raises ApiError (422) for a dry run that there is not."""
+    if any(value != "All" for value in values):
+        told = f'Unsupported value: {compact(list(values))}: supported values: "All"'
+        raise _bad_option(kind, Cause("FieldValueNotSupported", told, "dryRun"))
+    return bool(values)
+
+
+def check_propagation(value: str | None) -> str | None:
+    """What becomes of dependents. Raises ApiError (422) for a way that there is not."""
+    if value in (None, "Foreground", "Background", "Orphan"):
+        return value
+    told = f'Unsupported value: "{value}": supported values: "Background", "Foreground", "Orphan", "nil"'
+    raise _bad_option("DeleteOptions", Cause("FieldValueNotSupported", told, "propagationPolicy"))
+
+
+def _bad_option(kind: str, fault: Cause) -> ApiError:
+    details: Obj = {"group": "meta.k8s.io", "kind": kind, "causes": [fault.as_dict()]}
+    return ApiError(422, "Invalid", f'{kind}.meta.k8s.io "" is invalid: {fault.field}: {fault.message}', details)
 
 
 def _check_namespace_of(meta: Obj, place: Place) -> None:

@@ -1,0 +1,56 @@
+"""The real cluster of `make test-cluster`: any that TURNO_KUBECONFIG names, and what may be broken of our own one."""
+
+from __future__ import annotations
+
+import json
+import os
+import urllib.request
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deploy.control_plane.building import Built, build
+from deploy.control_plane.places import Places
+from deploy.control_plane.plane import Plane
+
+
+def kubeconfig() -> str:
+    """The path of the cluster's kubeconfig."""
+    found = os.environ.get("TURNO_KUBECONFIG")
+    if not found:
+        pytest.fail("TURNO_KUBECONFIG names no cluster: make test-cluster starts one")
+    return found
+
+
+@cache
+def own_plane() -> OwnPlane:
+    """The control plane that this run started. A cluster that somebody gave us is not broken."""
+    folder = os.environ.get("TURNO_CLUSTER_FOLDER")
+    known = Places(Path(folder)).recall() if folder else None
+    if folder is None or known is None:
+        pytest.skip("this cluster is somebody else's: it is not stopped, and nothing of it is forgotten")
+    return OwnPlane(build(print), Places(Path(folder)), known[0])
+
+
+class OwnPlane:
+    """A control plane whose parts may be stopped."""
+
+    def __init__(self, built: Built, places: Places, ports: Any) -> None:
+        self.plane = Plane.of(built, places, ports)
+
+    def kubectl(self, *arguments: str, given: Any = None) -> str:
+        return self.plane.kubernetes.kubectl(*arguments, given=None if given is None else json.dumps(given))
+
+    def compact(self) -> None:
+        """etcd forgets every revision before the present one."""
+        now = self._etcd("range", {"key": "AA=="})["header"]["revision"]
+        self._etcd("compaction", {"revision": now, "physical": True})
+
+    def _etcd(self, verb: str, body: dict[str, Any]) -> dict[str, Any]:
+        address = f"http://127.0.0.1:{self.plane.ports.etcd}/v3/kv/{verb}"
+        request = urllib.request.Request(address, json.dumps(body).encode(), {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            found: dict[str, Any] = json.load(answer)
+            return found
