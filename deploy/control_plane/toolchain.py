@@ -22,9 +22,7 @@ def go(around: Mapping[str, str] = os.environ) -> Path:
         if number == NEEDED:
             return path
     seen = ", ".join(f"{path} is {number or 'not a Go'}" for path, number in found.items()) or "no Go is here"
-    raise Refusal(
-        f"Go {NEEDED} builds the control plane, and {seen}: install it from https://go.dev/dl/, or name it with GO=..."
-    )
+    raise Refusal(f"Go {NEEDED} builds the control plane, and {seen}: install it, or name one with GO=...")
 
 
 def candidates(around: Mapping[str, str]) -> Iterator[Path]:

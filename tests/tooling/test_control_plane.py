@@ -48,7 +48,7 @@ def test_the_right_go_is_found_on_the_path_or_by_name(tmp_path: Path) -> None:
 def test_no_go_and_a_wrong_go_are_one_line_each(tmp_path: Path) -> None:
     wrong = a_go(tmp_path / "wrong", "go version go1.27.0 linux/amd64")
 
-    with pytest.raises(Refusal, match=r"^Go 1\.26 builds the control plane, and no Go is here: install it from"):
+    with pytest.raises(Refusal, match=r"^Go 1\.26 builds the control plane, and no Go is here: install it"):
         toolchain.go({"PATH": str(tmp_path)})
     with pytest.raises(Refusal, match=r"and .*wrong/go is 1\.27: install it"):
         toolchain.go({"PATH": str(wrong.parent)})
