@@ -205,6 +205,7 @@ class Allocation(models.Model):
     released_at = models.DateTimeField(null=True)
     why = models.CharField(max_length=40, default="", blank=True)
     by = models.CharField(max_length=200, default="", blank=True)
+    rule = models.CharField(max_length=40, default="", blank=True)  # Kueue's, where it was preempted
     tenant_id = models.UUIDField()
     tenant_slug = models.CharField(max_length=40)
     project = models.CharField(max_length=63, default="", blank=True)
@@ -231,6 +232,7 @@ class Allocation(models.Model):
             models.Index(fields=["workload_id", "run"], name="allocation_of_run"),
             models.Index(fields=["tenant_id", "admitted_at"], name="allocation_of_tenant"),
             models.Index(fields=["cluster_id", "admitted_at"], name="allocation_newest"),
+            models.Index(fields=["tenant_id", "why", "released_at"], name="allocation_taken_back"),
         ]
 
 

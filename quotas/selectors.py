@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tenants.models import Tenant
 
 FRESH_SECONDS = 10
+PREEMPTED = "preempted"
 CENTS_OF_CENTS = Decimal("0.0001")
 
 
@@ -228,6 +229,12 @@ def allocations(workload_id: UUID, run: int | None = None) -> QuerySet[Allocatio
     """When a workload (or one run of it) held quota, oldest first."""
     rows = Allocation.objects.filter(workload_id=workload_id).order_by("admitted_at", "flavor", "resource")
     return rows if run is None else rows.filter(run=run)
+
+
+def taken_back(tenant_id: UUID, since: datetime) -> list[Allocation]:
+    """What the team's work had to give back to make room for other work since then, newest first."""
+    rows = Allocation.objects.filter(tenant_id=tenant_id, why=PREEMPTED, released_at__gte=since)
+    return list(rows.order_by("-released_at", "pk"))
 
 
 def freshness() -> str:

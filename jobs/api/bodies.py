@@ -133,6 +133,7 @@ class AllocationAnswer(serializers.Serializer[Any]):
     released_at = serializers.DateTimeField(allow_null=True)
     why = serializers.CharField()
     by = serializers.CharField()
+    rule = serializers.CharField()
 
 
 class RunAnswer(serializers.Serializer[Any]):

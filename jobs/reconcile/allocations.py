@@ -33,7 +33,13 @@ def sync(at: Situation, now: datetime) -> None:
         if one.reserved_at is not None:
             _open(at, one, run, one.reserved_at)
         if one.released_at is not None:
-            close_allocation(kueue_uid=one.uid, released_at=one.released_at, why=_why(at, one), by=_by(at, one))
+            close_allocation(
+                kueue_uid=one.uid,
+                released_at=one.released_at,
+                why=_why(at, one),
+                by=_by(at, one),
+                rule=one.evicted.params.get("rule", "") if one.evicted is not None else "",
+            )
     _close_vanished(at, known, now)
 
 

@@ -1,12 +1,14 @@
 """What an actor may read of workloads: rows and small dataclasses, by a constant number of queries."""
 
 from jobs.selectors.answering import preview
-from jobs.selectors.answers import connect_path, endpoint_url, message, represent, represent_runs, sentence, way_out
+from jobs.selectors.answers import connect_path, endpoint_url, message, represent, represent_runs, way_out
 from jobs.selectors.context import judged_by, spec_context
 from jobs.selectors.keys import in_use, key, next_key, notebook_host, shown
 from jobs.selectors.logs import LogText, log_access, log_after, log_containers, log_text
+from jobs.selectors.preempted import Taken, taken_from_team, taken_from_workload
 from jobs.selectors.queueing import Line, Place, lines, lines_version
 from jobs.selectors.waiting import explain, position
+from jobs.selectors.words import sentence
 from jobs.selectors.workloads import (
     Abilities,
     Manifests,
@@ -28,6 +30,7 @@ __all__ = [
     "LogText",
     "Manifests",
     "Place",
+    "Taken",
     "connect_path",
     "counts_by_state",
     "endpoint_url",
@@ -58,6 +61,8 @@ __all__ = [
     "sentence",
     "shown",
     "spec_context",
+    "taken_from_team",
+    "taken_from_workload",
     "way_out",
     "workload",
     "workloads",

@@ -6,12 +6,10 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from django.utils import translation
-from django.utils.translation import gettext
-
 from jobs.models import Run, Workload
 from jobs.selectors import waiting
-from jobs.states import ANOTHER_TEAM, EXPLANATIONS, RULES, Reason, State
+from jobs.selectors.words import sentence
+from jobs.states import EXPLANATIONS, Reason, State
 from portal.cluster import selectors as cluster
 from quotas import selectors as quotas
 
@@ -94,30 +92,6 @@ def way_out(row: Workload, language: str | None) -> str:
     return sentence(EXPLANATIONS[Reason(row.reason)].way_out, row.reason_params, language)
 
 
-def sentence(msgid: str, params: Mapping[str, object], language: str | None) -> str:
-    """A stored msgid with its values, in this language (None: the active one). Missing values show as a dash."""
-    if not msgid:
-        return ""
-    with translation.override(language or translation.get_language()):
-        values = {name: _in_words(name, value) for name, value in params.items()}
-        text = gettext(msgid)
-    return text % _Known(values) if values or "%(" in text else text
-
-
-def _in_words(name: str, value: object) -> object:
-    """Rules, causes and "another team" are msgids themselves; names of people and pods are not."""
-    if name in ("rule", "why") and isinstance(value, str):
-        return gettext(RULES[value]) if value in RULES else value
-    return gettext(ANOTHER_TEAM) if name == "by" and value == ANOTHER_TEAM else value
-
-
-class _Known(dict[str, object]):
-    """History written by an older version may lack a value that today's sentence has."""
-
-    def __missing__(self, key: str) -> str:
-        return "–"
-
-
 def represent_runs(rows: Iterable[Run]) -> list[dict[str, Any]]:
     """Runs of one workload, with what each held; one query for all allocations."""
     found = list(rows)
@@ -131,6 +105,7 @@ def represent_runs(rows: Iterable[Run]) -> list[dict[str, Any]]:
                 "released_at": _stamp(one.released_at),
                 "why": one.why,
                 "by": one.by,
+                "rule": one.rule,
             }
         )
     return [

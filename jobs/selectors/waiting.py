@@ -8,7 +8,7 @@ from uuid import UUID
 from django.utils.translation import gettext
 
 from jobs.models import Workload
-from jobs.selectors import answering, likely
+from jobs.selectors import answering, likely, words
 from jobs.selectors.workloads import workload
 from jobs.states import EXPLANATIONS, Reason, State
 from portal.cluster import names
@@ -89,7 +89,7 @@ def _blocker(row: Workload, found: Wait | None) -> dict[str, Any]:
     needed = told.get("needed")
     return {
         "code": row.reason,
-        "message": gettext(EXPLANATIONS[Reason(row.reason)].sentence) % told,
+        "message": words.sentence(EXPLANATIONS[Reason(row.reason)].sentence, told, None),
         "flavor": told.get("flavor") or row.flavor.name,
         "resource": told.get("resource") or row.flavor.resource or None,
         "needed": found.needed if found else int(needed) if str(needed).isdigit() else None,

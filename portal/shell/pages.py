@@ -68,9 +68,11 @@ def team(request: HttpRequest, slug: str) -> HttpResponse:
     actor = person(request)
     tenant = tenants.tenant(actor, slug)
     machines = can(actor, Permission.MACHINE_TOKENS, tenant.id)
+    role = role_of(actor, tenant.id)
     context = {
         "tenant": tenant,
-        "role": role_of(actor, tenant.id),
+        "role": role,
+        "taken": jobs.taken_from_team(actor, tenant) if role else None,
         "team": bars.of_team(tenant.slug, tenant.name, quotas.tenant_quota(actor, slug), link=False),
         "members": [
             {"username": row.user.username, "role": row.role, "since": row.since}

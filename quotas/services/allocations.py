@@ -52,11 +52,15 @@ def open_allocation(
     return True
 
 
-def close_allocation(*, kueue_uid: str, released_at: datetime, why: str, by: str = "") -> int:
-    """The Workload holds nothing any more. Closes what is open; the first reason stays. Returns how many it closed."""
+def close_allocation(*, kueue_uid: str, released_at: datetime, why: str, by: str = "", rule: str = "") -> int:
+    """The Workload holds nothing any more. Closes what is open; the first reason stays. Returns how many it closed.
+
+    `by`, `rule`: who took its place, as its team may know, and by which of Kueue's rules; for preempted ones.
+    """
     still = Allocation.objects.filter(kueue_uid=kueue_uid, released_at=None)
     late = still.filter(admitted_at__gt=released_at)
+    told = {"why": why, "by": by, "rule": rule}
     closed = 0
     for row in late:
-        closed += still.filter(pk=row.pk).update(released_at=row.admitted_at, why=why, by=by)
-    return closed + still.filter(admitted_at__lte=released_at).update(released_at=released_at, why=why, by=by)
+        closed += still.filter(pk=row.pk).update(released_at=row.admitted_at, **told)
+    return closed + still.filter(admitted_at__lte=released_at).update(released_at=released_at, **told)

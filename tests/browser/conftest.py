@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 ROOT = Path(__file__).parents[2]
-READY_WITHIN = 90.0
+READY_WITHIN = 240.0
 # Chromium's word for a form that was refused, and htmx's for a poll that the next page cut off.
 EXPECTED = ("status of 422", "htmx:afterRequest", "htmx:sendError", "htmx:sendAbort")
 # The suite that needs nothing but Python has no browser: there is nothing here for it to collect.

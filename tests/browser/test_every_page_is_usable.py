@@ -16,6 +16,7 @@ pytestmark = pytest.mark.browser
 PAGES = (
     "/",
     "/workloads/",
+    "/queue/",
     "/new/notebook/",
     "/new/training/",
     "/new/endpoint/",
