@@ -2,13 +2,19 @@
 
 from dataclasses import dataclass
 
-from portal.admission.decisions import PreemptionReason
+from portal.admission.forest import Forest
+from portal.admission.judgements import Target
 from portal.admission.model import PreemptionPolicy
-from portal.admission.tree import Forest, Queue
-from portal.admission.workloads import Phase, Workload
+from portal.admission.queue import Queue
+from portal.admission.workloads import Holder, Rank, Workload
+
+ANY = PreemptionPolicy.ANY
+LOWER_PRIORITY = PreemptionPolicy.LOWER_PRIORITY
+NEWER = PreemptionPolicy.LOWER_OR_NEWER_EQUAL_PRIORITY
+NEVER = PreemptionPolicy.NEVER
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Request:
     """What a preemptor needs: `usage` by cell, and the cells among them that are not free."""
 
@@ -18,44 +24,38 @@ class Request:
     contested: frozenset[int]
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """A chosen victim, and by which rule."""
-
-    workload: Workload
-    reason: PreemptionReason
-
-
 def satisfies(policy: PreemptionPolicy, preemptor: Workload, candidate: Workload) -> bool:
     """Whether the policy lets the preemptor evict the candidate."""
-    mine, other = preemptor.spec.priority, candidate.spec.priority
-    if policy is PreemptionPolicy.LOWER_PRIORITY:
+    mine, other = preemptor.priority, candidate.priority
+    if policy is LOWER_PRIORITY:
         return mine > other
-    if policy is PreemptionPolicy.LOWER_OR_NEWER_EQUAL_PRIORITY:
-        return mine > other or (mine == other and preemptor.spec.created < candidate.spec.created)
-    return policy is PreemptionPolicy.ANY
+    if policy is NEWER:
+        return mine > other or (mine == other and preemptor.created < candidate.created)
+    return policy is ANY
 
 
 def evictable(held: dict[int, int] | None, policy: PreemptionPolicy, priority: int) -> int:
     """At most so much the policy lets a workload of this priority evict, of what is held by priority."""
-    if not held or policy is PreemptionPolicy.NEVER:
+    if not held or policy is NEVER:
         return 0
-    if policy is PreemptionPolicy.ANY:
+    if policy is ANY:
         return sum(held.values())
-    if policy is PreemptionPolicy.LOWER_PRIORITY:
-        return sum(amount for other, amount in held.items() if other < priority)
-    return sum(amount for other, amount in held.items() if other <= priority)
+    total = 0
+    for other, amount in held.items():
+        if other < priority or (other == priority and policy is NEWER):
+            total += amount
+    return total
 
 
-def eviction_order(candidate: Workload, preemptor_queue: str) -> tuple[bool, bool, tuple[int, int, str]]:
+def eviction_order(forest: Forest, candidate: Holder, preemptor_queue: str) -> tuple[bool, bool, Rank]:
     """Sort key: already evicted, other queues first, lower priority, latest reservation (whole seconds), key.
 
     Kueue's last criterion is the random UID, so between equals of one second its choice is arbitrary.
     """
-    return candidate.phase is not Phase.EVICTED, candidate.spec.queue == preemptor_queue, candidate.rank
+    return candidate.key not in forest.leaving, candidate.queue == preemptor_queue, candidate.rank
 
 
-def holders_of(queue: Queue, request: Request, policy: PreemptionPolicy) -> list[Workload]:
+def holders_of(queue: Queue, request: Request, policy: PreemptionPolicy) -> list[Holder]:
     """The queue's workloads that hold contested quota and may be evicted under the policy."""
     preemptor, contested = request.workload, request.contested
     if len(contested) == 1:
@@ -63,22 +63,22 @@ def holders_of(queue: Queue, request: Request, policy: PreemptionPolicy) -> list
         found = queue.users_of(cell)
     else:
         found = [holder for holder in queue.holders.values() if not contested.isdisjoint(holder.cells)]
-    if policy is PreemptionPolicy.ANY:
+    if policy is ANY:
         return found
-    return [holder for holder in found if satisfies(policy, preemptor, holder)]
+    return [holder for holder in found if satisfies(policy, preemptor, holder.workload)]
 
 
-def remove_usage(forest: Forest, workload: Workload) -> None:
+def remove_usage(forest: Forest, holder: Holder) -> None:
     """Pretend that the workload had left."""
-    node = forest.queues[workload.spec.queue].node
-    for cell, amount in workload.usage:
+    node = forest.queues[holder.queue].node
+    for cell, amount in holder.usage:
         node.remove(cell, amount)
 
 
-def add_usage(forest: Forest, workload: Workload) -> None:
+def add_usage(forest: Forest, holder: Holder) -> None:
     """Take `remove_usage` back."""
-    node = forest.queues[workload.spec.queue].node
-    for cell, amount in workload.usage:
+    node = forest.queues[holder.queue].node
+    for cell, amount in holder.usage:
         node.add(cell, amount)
 
 
@@ -97,11 +97,11 @@ def give_back(forest: Forest, request: Request, targets: list[Target], *, borrow
     """Drop the victims that turn out not to be needed, last chosen first; all usage stays as the targets imply."""
     index = len(targets) - 2
     while index >= 0:
-        add_usage(forest, targets[index].workload)
+        add_usage(forest, targets[index].holder)
         if fits(request, borrowing=borrowing):
             targets[index] = targets[-1]
             targets.pop()
         else:
-            remove_usage(forest, targets[index].workload)
+            remove_usage(forest, targets[index].holder)
         index -= 1
     return targets

@@ -4,23 +4,29 @@ A cycle changes usage as it goes (admissions stay; what preemptors and hopeless 
 end) and says what became of each head.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from portal.admission import messages
-from portal.admission.candidates import Request, Target, add_usage, remove_usage
+from portal.admission.asks import Ask, podset_ask
+from portal.admission.candidates import Request, add_usage, remove_usage
 from portal.admission.fairness import fair_targets
-from portal.admission.flavors import AmountText, FlavorFinder, Mode, Search
+from portal.admission.flavors import FlavorFinder, Search
+from portal.admission.forest import Forest
+from portal.admission.judgements import Mode, Target
+from portal.admission.judging import Judge
 from portal.admission.model import FairSharing, PreemptionPolicy
-from portal.admission.nodes import QuotaNode, borrowing_height
+from portal.admission.nodes import QuotaNode
 from portal.admission.partial import largest_that_fits
-from portal.admission.prospects import no_victims, simple
+from portal.admission.prospects import no_victims
+from portal.admission.queue import Queue
 from portal.admission.shares import ShareBook
-from portal.admission.tree import Forest, Queue
+from portal.admission.singles import find_single
+from portal.admission.texts import AmountText
 from portal.admission.turns import Entry, classic_order, fair_order
 from portal.admission.victims import classic_targets
-from portal.admission.workloads import Workload
+from portal.admission.workloads import FlavorScan, Holder, Workload
 
 Heads = Sequence[tuple[Queue, Workload]]
 
@@ -34,7 +40,7 @@ class Outcome(Enum):
     REJECTED = auto()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Verdict:
     """The outcome for one head; `message` is empty for an admission."""
 
@@ -45,26 +51,28 @@ class Verdict:
 
 @dataclass(slots=True)
 class Cycle:
-    """One cycle, numbered. `run` yields a verdict a head."""
+    """One cycle, numbered. `run` yields a verdict a head; `text` None: nobody wants to know why.
+
+    `scans`: by key, where the search for flavors goes on for heads that were tried before.
+    """
 
     forest: Forest
     fair: FairSharing | None
-    text: AmountText
+    text: AmountText | None
     number: int
+    scans: Mapping[str, FlavorScan]
     book: ShareBook = field(init=False)
+    judge: Judge = field(init=False)
     _aside: list[tuple[QuotaNode, int, int]] = field(default_factory=list)
-    _leaving: dict[str, Workload] = field(default_factory=dict)
+    _leaving: dict[str, Holder] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.book = ShareBook(self.forest.cells.names)
+        self.judge = Judge(self.forest, self._victims, fair=self.fair is not None)
 
-    def run(self, heads: Heads, without_hope: Heads = ()) -> list[Verdict]:
-        """Look at all heads, then process them in turn; what was only set aside is given back at the end.
-
-        Those known to be without hope take part only for what they set aside.
-        """
+    def run(self, heads: Heads) -> list[Verdict]:
+        """Look at all heads, then process them in turn; what was only set aside is given back at the end."""
         entries = [self.nominate(queue, workload) for queue, workload in heads]
-        entries += [self._rejected(queue, workload) for queue, workload in without_hope]
         verdicts = [self._process(entry) for entry in self._turns(entries)]
         self._give_back()
         return verdicts
@@ -87,96 +95,94 @@ class Cycle:
 
     def nominate(self, queue: Queue, workload: Workload) -> Entry:
         """What the workload would get as things stand: with all its pods, or with as many as can be had."""
-        scan = workload.scan
+        scan = self.scans.get(workload.key) if self.scans else None
         if scan is not None and self.number - scan.cycle > 1 and queue.generation > scan.generation:
-            workload.scan = None
-        finder = FlavorFinder(queue, workload, self._simulate, fair=self.fair is not None, text=self.text)
-        search = finder.find(None, self.number)
-        targets = self._targets(queue, workload, search)
-        if search.mode is Mode.FIT or targets:
+            scan = None
+        ask = queue.ask(workload.shape)
+        if self.text is None and ask.singles is not None:
+            search = find_single(queue, workload, ask.singles, scan, self.judge)
+            return Entry(queue, workload, search, self._targets(queue, workload, ask, search))
+        finder = FlavorFinder(queue, workload, ask, scan, self.judge, self.text)
+        search = finder.find(ask.podsets)
+        targets = self._targets(queue, workload, ask, search)
+        if search.mode is Mode.FIT or targets or not workload.shape.partial:
             return Entry(queue, workload, search, targets)
-        if any(podset.min_count is not None for podset in workload.spec.podsets):
+        podsets = workload.shape.podsets
 
-            def attempt(counts: list[int]) -> Entry | None:
-                found = finder.find(counts, self.number)
-                victims = self._targets(queue, workload, found)
-                return Entry(queue, workload, found, victims) if found.mode is Mode.FIT or victims else None
+        def attempt(counts: list[int]) -> Entry | None:
+            asked = [podset_ask(queue.groups, podset, n) for podset, n in zip(podsets, counts, strict=True)]
+            found = finder.find(asked)
+            victims = self._targets(queue, workload, ask, found)
+            return Entry(queue, workload, found, victims) if found.mode is Mode.FIT or victims else None
 
-            reduced = largest_that_fits(workload.spec.podsets, attempt)
-            if reduced is not None:
-                return reduced
-        return Entry(queue, workload, search)
+        return largest_that_fits(podsets, attempt) or Entry(queue, workload, search)
 
-    def _rejected(self, queue: Queue, workload: Workload) -> Entry:
-        """The entry of a workload that is certain to be rejected, remembered while its queue's usage stays the same."""
-        if not simple(workload):
-            return self.nominate(queue, workload)
-        known = workload.rejection
-        if known is not None and known[0] == queue.version and isinstance(known[1], Search):
-            return Entry(queue, workload, known[1])
-        finder = FlavorFinder(queue, workload, _nobody, fair=self.fair is not None, text=self.text)
-        search = finder.find(None, self.number)
-        parent = queue.node.parent
-        if parent is None or parent.parent is None:
-            workload.rejection = (queue.version, search)
-        return Entry(queue, workload, search)
-
-    def _targets(self, queue: Queue, workload: Workload, search: Search) -> list[Target]:
+    def _targets(self, queue: Queue, workload: Workload, ask: Ask, search: Search) -> list[Target]:
+        """Whom the search's result would evict; remembered with the ask while its cells stay as they are."""
         if search.mode is not Mode.PREEMPT:
             return []
-        return self._victims(Request(workload, queue, search.requests(), search.contested()))
+        if search.targets is not None:
+            return search.targets
+        usage = {cell: amount for cell, amount in search.usage.items() if amount}
+        contested = search.contested
+        request = Request(workload, queue, usage, contested)
+        if queue.by_age or not usage:
+            return self._victims(request)
+        if len(usage) == 1 and len(contested) == 1:
+            # The same request that was simulated to judge the flavor.
+            ((cell, amount),) = usage.items()
+            return ask.judged[cell, amount].targets
+        tree = queue.tree
+        stamp = tree.stamp if self.fair is not None else max(tree.stamps[cell] for cell in usage)
+        key = (*usage.items(), contested)
+        known = ask.victims.get(key)
+        if known is None or known[0] != stamp:
+            known = ask.victims[key] = stamp, self._victims(request)
+        return known[1]
 
     def _victims(self, request: Request) -> list[Target]:
-        if request.queue.never_preempts or no_victims(self.forest, request, fair=self.fair is not None):
+        if request.queue.never_preempts or no_victims(request, fair=self.fair is not None):
             return []
         if self.fair is not None:
             return fair_targets(self.forest, self.book, request, self.fair.strategies)
         return classic_targets(self.forest, request)
 
-    def _simulate(self, queue: Queue, workload: Workload, cell: int, amount: int) -> tuple[Mode, int]:
-        """Whether evictions could free `amount` of one cell, and how far up it would be borrowed then."""
-        targets = self._victims(Request(workload, queue, {cell: amount}, frozenset((cell,))))
-        if not targets:
-            return Mode.NO_CANDIDATES, borrowing_height(queue.node, cell, amount)[0]
-        for target in targets:
-            remove_usage(self.forest, target.workload)
-        height, _ = borrowing_height(queue.node, cell, amount)
-        for target in targets:
-            add_usage(self.forest, target.workload)
-        own = any(target.workload.spec.queue == queue.spec.name for target in targets)
-        return (Mode.PREEMPT if own else Mode.RECLAIM), height
-
     def _process(self, entry: Entry) -> Verdict:
         search = entry.search
         if search.mode is Mode.NO_FIT:
-            return Verdict(entry, Outcome.REJECTED, search.message())
+            return self._rejected(entry)
         if search.mode is Mode.PREEMPT and not entry.targets:
             self._reserve(entry)
-            return Verdict(entry, Outcome.REJECTED, search.message())
-        if any(target.workload.spec.key in self._leaving for target in entry.targets):
+            return self._rejected(entry)
+        if self._leaving and any(target.holder.key in self._leaving for target in entry.targets):
             return Verdict(entry, Outcome.SKIPPED, messages.OVERLAPPING_TARGETS)
         if not self._still_fits(entry):
             return Verdict(entry, Outcome.SKIPPED, messages.NO_LONGER_FITS)
-        self._leaving.update((target.workload.spec.key, target.workload) for target in entry.targets)
+        for target in entry.targets:
+            self._leaving[target.holder.key] = target.holder
         if search.mode is Mode.PREEMPT:
             for cell, amount in search.usage.items():
                 self._set_aside(entry.queue.node, cell, amount)
-            message = messages.pending_preemption(search.message(), len(entry.targets))
+            message = messages.pending_preemption(search.message, len(entry.targets))
             return Verdict(entry, Outcome.PREEMPTING, message)
         for cell, amount in search.usage.items():
             entry.queue.node.add(cell, amount)
         return Verdict(entry, Outcome.ADMITTED)
 
+    @staticmethod
+    def _rejected(entry: Entry) -> Verdict:
+        return Verdict(entry, Outcome.REJECTED, entry.search.message)
+
     def _still_fits(self, entry: Entry) -> bool:
         """Whether it fits after those before it in this cycle, once all victims of the cycle would be gone."""
-        gone = dict(self._leaving)
-        gone.update((target.workload.spec.key, target.workload) for target in entry.targets)
-        for workload in gone.values():
-            remove_usage(self.forest, workload)
+        gone = list(self._leaving.values())
+        gone += [target.holder for target in entry.targets if target.holder.key not in self._leaving]
+        for holder in gone:
+            remove_usage(self.forest, holder)
         node = entry.queue.node
         fits = all(node.available(cell) >= amount for cell, amount in entry.search.usage.items())
-        for workload in gone.values():
-            add_usage(self.forest, workload)
+        for holder in gone:
+            add_usage(self.forest, holder)
         return fits
 
     def _reserve(self, entry: Entry) -> None:
@@ -201,8 +207,3 @@ class Cycle:
     def _set_aside(self, node: QuotaNode, cell: int, amount: int) -> None:
         node.add(cell, amount)
         self._aside.append((node, cell, amount))
-
-
-def _nobody(queue: Queue, _workload: Workload, cell: int, amount: int) -> tuple[Mode, int]:
-    """The oracle for those who can evict nobody."""
-    return Mode.NO_CANDIDATES, borrowing_height(queue.node, cell, amount)[0]

@@ -18,10 +18,10 @@ from portal.admission.model import (
     StopPolicy,
     WorkloadSpec,
 )
+from portal.admission.queue import Queue
 from portal.admission.rounds import next_decisions
 from portal.admission.state import State
-from portal.admission.tree import Queue
-from portal.admission.workloads import Phase, Workload
+from portal.admission.workloads import Holder
 
 # A workload that is preempted this often without anything else happening is in one of Kueue's preemption loops.
 LOOP_EVICTIONS = 8
@@ -63,6 +63,7 @@ class Engine:
     def set_fair_sharing(self, fair_sharing: FairSharing | None, now: float) -> None:
         """Turn fair sharing on, off, or to other strategies; everything waiting is looked at again."""
         self._state.fair = fair_sharing
+        self._state.forest.restamp()
         for queue in self._state.forest.queues.values():
             self._state.notify(queue, now)
         self._state.touch()
@@ -77,7 +78,7 @@ class Engine:
         queue = state.forest.put_queue(spec)
         if known is None:
             for workload in state.workloads.values():
-                if workload.spec.queue == spec.name and workload.phase is Phase.WAITING:
+                if workload.queue == spec.name and workload.key not in state.inactive:
                     queue.line.push(workload)
         state.notify(queue, now)
         state.ready[spec.name] = queue
@@ -89,15 +90,15 @@ class Engine:
         decisions: list[Decision] = []
         if queue.spec.stop_policy is StopPolicy.NONE:
             for workload in queue.line.in_order():
-                if workload.blocked:
+                if workload.key in queue.line.blocked:
                     queue.line.unblock(workload)
             return decisions
         if queue.spec.stop_policy is StopPolicy.HOLD_AND_DRAIN:
-            running = [workload for workload in queue.holders.values() if workload.phase is Phase.ADMITTED]
-            decisions += [state.evict(workload, EvictionReason.CLUSTER_QUEUE_STOPPED) for workload in running]
+            running = [holder for holder in queue.holders.values() if holder.key not in state.forest.leaving]
+            decisions += [state.evict(holder, EvictionReason.CLUSTER_QUEUE_STOPPED) for holder in running]
         message = messages.queue_inactive(queue.spec.name)
         for workload in queue.line.in_order():
-            decisions += state.explain(workload, message, PendingReason.INADMISSIBLE)
+            decisions += state.explain(workload.key, message, PendingReason.INADMISSIBLE)
         return decisions
 
     def delete_queue(self, name: str, now: float) -> None:
@@ -106,9 +107,9 @@ class Engine:
         queue = state.forest.queues.get(name)
         if queue is not None:
             state.notify(queue, now)
-            for key in queue.holders:
-                del state.workloads[key]
-                state.leaving.pop(key, None)
+            for holder in queue.holders.values():
+                state.forget(holder.workload)
+                state.forest.leaving.pop(holder.key, None)
             del state.forest.queues[name]
             state.forest.rebuild()
             state.touch()
@@ -135,10 +136,11 @@ class Engine:
 
     def submit(self, spec: WorkloadSpec) -> list[Decision]:
         """Let a workload wait for quota. A key that is known already is left as it is."""
-        if spec.key in self._state.workloads:
+        state = self._state
+        if spec.key in state.workloads or spec.key in state.finished:
             return []
-        workload = self._state.workloads[spec.key] = Workload(spec)
-        return self._state.enqueue(workload)
+        workload = state.workloads[spec.key] = state.forest.workload(spec)
+        return state.enqueue(workload)
 
     def restore_admitted(
         self, spec: WorkloadSpec, assignment: tuple[PodSetAssignment, ...], reserved_at: float
@@ -146,7 +148,7 @@ class Engine:
         """Take over a workload that holds quota already (after a restart), as it was admitted then."""
         state = self._state
         queue = state.forest.queues[spec.queue]
-        workload = state.workloads[spec.key] = Workload(spec)
+        workload = state.workloads[spec.key] = state.forest.workload(spec)
         requests = {podset.name: podset.requests for podset in spec.podsets}
         usage: dict[int, int] = {}
         for held in assignment:
@@ -154,65 +156,75 @@ class Engine:
                 cell = state.forest.cells.number(flavor, resource)
                 each = 1 if resource == "pods" else requests[held.name].get(resource, 0)
                 usage[cell] = usage.get(cell, 0) + each * held.count
-        state.forest.rebuild()
+        if len(state.forest.cells.names) > len(queue.node.usage):
+            state.forest.rebuild()
         state.hold(workload, assignment, usage, reserved_at)
-        for cell, amount in workload.usage:
+        for cell, amount in usage.items():
             queue.node.add(cell, amount)
         state.touch()
 
     def finish(self, key: str, now: float) -> None:
         """The workload ended, whether it ran or still waited."""
-        workload = self._state.workloads.get(key)
-        if workload is not None and workload.phase is not Phase.FINISHED:
-            self._state.leave(workload, now)
-            workload.phase = Phase.FINISHED
+        if key in self._state.workloads:
+            self.delete(key, now)
+            self._state.finished.add(key)
 
     def delete(self, key: str, now: float) -> None:
         """The workload is gone from the cluster."""
-        workload = self._state.workloads.pop(key, None)
-        if workload is not None and workload.phase is not Phase.FINISHED:
-            self._state.leave(workload, now)
+        state = self._state
+        workload = state.workloads.get(key)
+        if workload is None:
+            state.finished.discard(key)
+            return
+        state.leave(workload, now)
+        state.forget(workload)
 
     def set_active(self, key: str, now: float, *, active: bool) -> list[Decision]:
         """Activate a workload, or deactivate it.
 
         As in Kueue, a running one gives its quota back at once and a waiting one counts as evicted too (once).
         """
-        workload = self._state.workloads.get(key)
-        if workload is None or workload.active is active or workload.phase is Phase.FINISHED:
+        state = self._state
+        workload = state.workloads.get(key)
+        if workload is None or (key not in state.inactive) is active:
             return []
-        workload.active = active
         if active:
-            return self._state.enqueue(workload)
-        held, stands = workload.holds_quota, workload.eviction_stands
-        self._state.leave(workload, now)
-        workload.phase = Phase.INACTIVE
-        workload.eviction_stands = True
-        workload.blocked = False
+            state.inactive.discard(key)
+            return state.enqueue(workload)
+        stands = key in state.evicted
+        held = state.leave(workload, now)
+        state.inactive.add(key)
+        state.evicted.add(key)
+        queue = state.forest.queues.get(workload.queue)
+        if queue is not None:
+            queue.line.blocked.discard(key)
         decisions: list[Decision] = [] if stands else [Evict(key, EvictionReason.DEACTIVATED)]
-        return decisions + (self._state.explain(workload, messages.DEACTIVATED) if held else [])
+        return decisions + (state.explain(key, messages.DEACTIVATED) if held else [])
 
     def evict(self, key: str, reason: str) -> list[Decision]:
         """Evict a running workload for a reason outside admission (a lost node, pods never ready)."""
-        workload = self._state.workloads.get(key)
-        if workload is None or workload.phase is not Phase.ADMITTED:
+        holder = self._holder(key)
+        if holder is None or key in self._state.forest.leaving:
             return []
-        return [self._state.evict(workload, reason)]
+        return [self._state.evict(holder, reason)]
+
+    def _holder(self, key: str) -> Holder | None:
+        workload = self._state.workloads.get(key)
+        queue = None if workload is None else self._state.forest.queues.get(workload.queue)
+        return None if queue is None else queue.holders.get(key)
 
     def release(self, key: str, now: float) -> list[Decision]:
         """An evicted workload's pods are gone: its quota is free and it waits again, at its old place."""
-        workload = self._state.workloads.get(key)
-        if workload is None or workload.phase is not Phase.EVICTED:
-            return []
-        return self._state.release(workload, now)
+        holder = self._state.forest.leaving.get(key)
+        return [] if holder is None else self._state.release(holder, now)
 
     def cycle(self, now: float) -> list[Decision]:
         """Run cycles until something is decided; an empty answer means: nothing new before `next_due()`."""
         decisions = next_decisions(self._state, now)
         if decisions or not self._instant:
             return decisions
-        leaving = list(self._state.leaving.values())
-        return [decision for workload in leaving for decision in self._state.release(workload, now)]
+        leaving = list(self._state.forest.leaving.values())
+        return [decision for holder in leaving for decision in self._state.release(holder, now)]
 
     def next_due(self) -> float | None:
         """When parked workloads come back next, or None while nothing is scheduled."""
@@ -241,11 +253,12 @@ class Engine:
     def pending_order(self, queue: str) -> list[str]:
         """The keys of everything waiting in a queue, parked or not, in the order in which it would be tried."""
         known = self._state.forest.queues.get(queue)
-        return [] if known is None else [workload.spec.key for workload in known.line.in_order()]
+        return [] if known is None else [workload.key for workload in known.line.in_order()]
 
     def holding(self) -> list[str]:
         """The keys of everything that runs: holds quota and has not been told to go."""
-        return [key for key, workload in self._state.workloads.items() if workload.phase is Phase.ADMITTED]
+        forest = self._state.forest
+        return [key for queue in forest.queues.values() for key in queue.holders if key not in forest.leaving]
 
     def usage(self, queue: str) -> dict[str, dict[str, tuple[int, int]]]:
         """What a queue has booked: `{flavor: {resource: (total, of it borrowed)}}` for each of its quotas."""
@@ -280,7 +293,7 @@ class Engine:
         return "/" + "/".join([*reversed(above), queue])
 
     def fork(self, *, explains: bool = True, instant_release: bool = False) -> "Engine":
-        """An independent copy, to try out what would happen."""
+        """An independent copy, to try out what would happen. It forgets what has finished."""
         twin = Engine(instant_release=instant_release)
         twin._state = self._state.copy()
         twin._state.explains = explains

@@ -9,7 +9,6 @@ from functools import partial
 
 from portal.admission.candidates import (
     Request,
-    Target,
     add_usage,
     eviction_order,
     fits,
@@ -18,11 +17,12 @@ from portal.admission.candidates import (
     remove_usage,
 )
 from portal.admission.decisions import PreemptionReason
+from portal.admission.forest import Forest
+from portal.admission.judgements import Target
 from portal.admission.model import FairStrategy, PreemptionPolicy
 from portal.admission.nodes import QuotaNode
 from portal.admission.shares import Share, ShareBook
-from portal.admission.tree import Forest
-from portal.admission.workloads import Workload
+from portal.admission.workloads import Holder
 
 _LOWEST = (False, -1.0)
 
@@ -43,22 +43,22 @@ def fair_targets(forest: Forest, book: ShareBook, request: Request, strategies: 
         node.remove(cell, amount)
     targets = give_back(forest, request, search.targets, borrowing=True) if fit else search.targets
     for target in targets:
-        add_usage(forest, target.workload)
+        add_usage(forest, target.holder)
     return targets if fit else []
 
 
-def _candidates(forest: Forest, request: Request) -> list[Workload]:
+def _candidates(forest: Forest, request: Request) -> list[Holder]:
     preemption, queue = request.queue.spec.preemption, request.queue
-    found: list[Workload] = []
+    found: list[Holder] = []
     if preemption.within_queue is not PreemptionPolicy.NEVER:
         found += holders_of(queue, request, preemption.within_queue)
     if queue.node.parent is not None and preemption.reclaim_within_cohort is not PreemptionPolicy.NEVER:
-        for other in forest.trees[queue.root]:
+        for other in queue.tree.queues:
             if other is queue or not other.active:
                 continue
             if any(other.node.borrowing_with(cell, 0) for cell in request.contested):
                 found += holders_of(other, request, preemption.reclaim_within_cohort)
-    return sorted(found, key=lambda w: eviction_order(w, queue.spec.name))
+    return sorted(found, key=lambda w: eviction_order(forest, w, queue.spec.name))
 
 
 class _FairSearch:
@@ -68,12 +68,12 @@ class _FairSearch:
         self.request = request
         self.targets: list[Target] = []
 
-    def first_pass(self, candidates: list[Workload], strategy: FairStrategy) -> tuple[bool, list[Workload]]:
+    def first_pass(self, candidates: list[Holder], strategy: FairStrategy) -> tuple[bool, list[Holder]]:
         """Evict by the first strategy; whether it fits now, and who was spared by the strategy."""
         node = self.request.queue.node
         nominal = not any(node.borrowing_with(cell, 0) for cell in self.request.contested)
         order = _TargetOrder(self.forest, self.book, self.request, candidates)
-        retry: list[Workload] = []
+        retry: list[Holder] = []
         for target in order:
             if target is node or nominal:
                 own = target is node
@@ -93,7 +93,7 @@ class _FairSearch:
                 break
         return False, retry
 
-    def second_pass(self, retry: list[Workload]) -> bool:
+    def second_pass(self, retry: list[Holder]) -> bool:
         """Evict at most one spared workload a queue, if the preemptor's share stays below the victim's."""
         order = _TargetOrder(self.forest, self.book, self.request, retry)
         for target in order:
@@ -110,9 +110,9 @@ class _FairSearch:
             return mine.rank < theirs.rank
         return mine.rank <= after().rank
 
-    def _evict(self, workload: Workload, reason: PreemptionReason) -> bool:
-        remove_usage(self.forest, workload)
-        self.targets.append(Target(workload, reason))
+    def _evict(self, holder: Holder, reason: PreemptionReason) -> bool:
+        remove_usage(self.forest, holder)
+        self.targets.append(Target(holder, reason))
         node, usage = self.request.queue.node, self.request.usage
         for cell, amount in usage.items():
             node.remove(cell, amount)
@@ -128,21 +128,21 @@ class _TargetOrder:
     Between two yields the caller pops a workload of the queue or drops the queue.
     """
 
-    def __init__(self, forest: Forest, book: ShareBook, request: Request, candidates: list[Workload]) -> None:
+    def __init__(self, forest: Forest, book: ShareBook, request: Request, candidates: list[Holder]) -> None:
         self.book = book
         self.preemptor = request.queue.node
         self.ancestors = set(self.preemptor.path())
         self.forest = forest
         self.pruned: set[QuotaNode] = set()
-        self.lines: dict[str, list[Workload]] = {}
+        self.lines: dict[str, list[Holder]] = {}
         for candidate in reversed(candidates):
-            self.lines.setdefault(candidate.spec.queue, []).append(candidate)
+            self.lines.setdefault(candidate.queue, []).append(candidate)
 
-    def line(self, node: QuotaNode) -> list[Workload]:
+    def line(self, node: QuotaNode) -> list[Holder]:
         """What is left of a queue's candidates, the next one last."""
         return self.lines.get(node.name, [])
 
-    def pop(self, node: QuotaNode) -> Workload:
+    def pop(self, node: QuotaNode) -> Holder:
         """Take the next candidate of a queue."""
         return self.lines[node.name].pop()
 
@@ -187,7 +187,9 @@ class _TargetOrder:
 
     def _sooner(self, node: QuotaNode, other: QuotaNode) -> bool:
         name = self.preemptor.name
-        return eviction_order(self.line(node)[-1], name) < eviction_order(self.line(other)[-1], name)
+        return eviction_order(self.forest, self.line(node)[-1], name) < eviction_order(
+            self.forest, self.line(other)[-1], name
+        )
 
     def _highest_cohort(self, cohort: QuotaNode) -> tuple[QuotaNode | None, tuple[bool, float]]:
         best: QuotaNode | None = None
@@ -207,12 +209,12 @@ class _TargetOrder:
         common = next(node for node in target.path() if node in self.ancestors)
         return self.book.share(_below(self.preemptor, common)), self.book.share(_below(target, common))
 
-    def share_without(self, target: QuotaNode, workload: Workload) -> Share:
+    def share_without(self, target: QuotaNode, holder: Holder) -> Share:
         """The target's share once the workload would have left."""
         common = next(node for node in target.path() if node in self.ancestors)
-        remove_usage(self.forest, workload)
+        remove_usage(self.forest, holder)
         share = self.book.share(_below(target, common))
-        add_usage(self.forest, workload)
+        add_usage(self.forest, holder)
         return share
 
 

@@ -5,259 +5,196 @@ queues (reclaim), after evictions in the own queue too (preempt), needs eviction
 fits. The queue's fungibility settings say when the search stops and which candidate wins.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import IntEnum
 
 from portal.admission import messages
-from portal.admission.model import Fungibility, FungibilityPolicy, FungibilityPreference, PodSet
-from portal.admission.nodes import borrowing_height
-from portal.admission.tree import GroupPlan, Queue
-from portal.admission.workloads import FlavorScan, Workload, in_resource_order
+from portal.admission.asks import Ask, GroupAsk, Option, PodSetAsk
+from portal.admission.fungibility import Rank
+from portal.admission.judgements import Judgement, Mode, Target
+from portal.admission.judging import Judge
+from portal.admission.model import PodSetAssignment
+from portal.admission.queue import Queue
+from portal.admission.texts import AmountText
+from portal.admission.workloads import FlavorScan, Workload
 
-
-class Mode(IntEnum):
-    """How a flavor could be had, worst first."""
-
-    NO_FIT = 0
-    NO_CANDIDATES = 1
-    PREEMPT = 2
-    RECLAIM = 3
-    FIT = 4
-
-
-# Whether evictions would make room for `amount` of a cell, and the borrowing height afterwards.
-Oracle = Callable[[Queue, Workload, int, int], tuple[Mode, int]]
-Rank = tuple[Mode, int]
 _WORST: Rank = (Mode.NO_FIT, 1 << 30)
-_BEST: Rank = (Mode.FIT, 0)
 
 
 @dataclass(slots=True)
 class Choice:
-    """A flavor for one resource of a pod set."""
+    """A flavor for the resources of one group, with the judgements of its cells; `tried` is for the next search."""
 
     flavor: str
-    cell: int
-    mode: Mode
-    height: int
+    resources: tuple[str, ...]
+    cells: Option
+    judgements: list[Judgement]
     tried: int = -1
 
 
 @dataclass(slots=True)
 class PodSetChoice:
-    """The flavors found for one pod set, with the reasons why they are not free."""
+    """The flavors found for one pod set, with the reasons why they are not free (when somebody wants to know)."""
 
     name: str
     count: int
-    choices: dict[str, Choice]
+    choices: list[Choice]
     reasons: list[str]
-    requests: dict[str, int]
 
 
 @dataclass(slots=True)
 class Search:
-    """The result for a workload. `mode`: NO_FIT, PREEMPT or FIT; `usage` by cell; `height` 0: it borrows nothing."""
+    """The result for a workload. `mode`: NO_FIT, PREEMPT or FIT; `usage` by cell; `height` 0: it borrows nothing.
 
-    podsets: list[PodSetChoice] = field(default_factory=list)
-    usage: dict[int, int] = field(default_factory=dict)
-    height: int = 0
+    `contested` are the cells that are not free without evictions, `tried` per pod set and group the index of the flavor
+    at which the search stopped (-1: at the last); `targets`: whom it would evict, where that is known already.
+    """
+
     mode: Mode = Mode.NO_FIT
-    scan: FlavorScan | None = None
+    height: int = 0
+    usage: dict[int, int] = field(default_factory=dict)
+    contested: frozenset[int] = frozenset()
+    tried: tuple[tuple[int, ...], ...] = ()
+    assignment: tuple[PodSetAssignment, ...] = ()
+    targets: list[Target] | None = None
+    message: str = ""
 
-    def message(self) -> str:
-        """Why the workload cannot be admitted as it is, in Kueue's words."""
-        return "; ".join(messages.podset_failed(p.name, p.reasons) for p in self.podsets if p.reasons)
-
-    def contested(self) -> frozenset[int]:
-        """The cells that are not free without evictions."""
-        return frozenset(c.cell for p in self.podsets for c in p.choices.values() if c.mode is not Mode.FIT)
-
-    def requests(self) -> dict[int, int]:
-        """What the workload would use, without the resources of which it asks nothing."""
-        return {cell: amount for cell, amount in self.usage.items() if amount}
+    def resumes(self) -> bool:
+        """Whether there are flavors that the search did not look at."""
+        return any(index != -1 for indexes in self.tried for index in indexes)
 
 
 class FlavorFinder:
-    """Searches flavors for one workload in one queue, as the usage stands at the moment."""
+    """Searches flavors for one workload in one queue, as the usage stands at the moment.
 
-    def __init__(self, queue: Queue, workload: Workload, oracle: Oracle, *, fair: bool, text: "AmountText") -> None:
-        self.queue = queue
-        self.workload = workload
-        self.oracle = oracle
-        self.text = text
-        preemption = queue.spec.preemption
-        self.preempts_while_borrowing = preemption.borrow_within_cohort or (
-            fair and preemption.reclaim_within_cohort.value != "Never"
-        )
+    `text` None: nobody wants to know the reasons.
+    """
 
-    def find(self, counts: list[int] | None, cycle: int) -> Search:
-        """Search for all pod sets, with other counts than asked where given; stops at the first that fails."""
-        search = Search(scan=FlavorScan([], self.queue.generation, cycle))
-        for index, podset in enumerate(self.workload.spec.podsets):
-            count = podset.count if counts is None else counts[index]
-            found = self._podset(index, podset, count, search.usage)
-            self._book(search, found)
-            if found.requests and not found.choices:
-                search.mode = Mode.NO_FIT
-                return search
-        worst = min((_podset_mode(p) for p in search.podsets), default=Mode.NO_FIT)
-        search.mode = worst if worst in (Mode.FIT, Mode.NO_FIT) else Mode.PREEMPT
+    def __init__(
+        self, queue: Queue, workload: Workload, ask: Ask, scan: FlavorScan | None, judge: Judge, text: AmountText | None
+    ) -> None:
+        self._queue = queue
+        self._workload = workload
+        self._ask = ask
+        self._scan = scan
+        self._judge = judge
+        self._text = text
+        self._reasons: list[str] = []
+        self._rules = queue.rules
+
+    def find(self, podsets: Sequence[PodSetAsk]) -> Search:
+        """Search for all pod sets; stops at the first that fails."""
+        search = Search()
+        found: list[PodSetChoice] = []
+        worst: Mode = Mode.FIT
+        for index, podset in enumerate(podsets):
+            one = self._podset(index, podset, search.usage)
+            found.append(one)
+            if not one.choices and not podset.nothing:
+                worst = Mode.NO_FIT
+                break
+            for choice in one.choices:
+                for (cell, amount), judgement in zip(choice.cells, choice.judgements, strict=True):
+                    search.usage[cell] = search.usage.get(cell, 0) + amount
+                    search.height = max(search.height, judgement.height)
+                    worst = min(worst, judgement.mode)
+        search.mode = worst if worst is Mode.FIT or worst is Mode.NO_FIT else Mode.PREEMPT
+        search.tried = tuple(tuple(choice.tried for choice in one.choices) for one in found)
+        if search.mode is Mode.FIT:
+            search.assignment = _assignment(found)
+        elif search.mode is Mode.PREEMPT:
+            search.contested = _contested(found)
+        if self._text is not None:
+            search.message = "; ".join(messages.podset_failed(one.name, one.reasons) for one in found if one.reasons)
         return search
 
-    def _podset(self, index: int, podset: PodSet, count: int, used: Mapping[int, int]) -> PodSetChoice:
-        groups = self.queue.groups
-        requests = {name: amount * count for name, amount in podset.requests.items()}
-        if "pods" in groups:
-            requests["pods"] = count
-        found = PodSetChoice(podset.name, count, {}, [], requests)
-        ordered = in_resource_order(requests)
-        for resource in ordered:
-            group = groups.get(resource)
-            if resource in found.choices or (group is None and not requests[resource]):
-                continue
-            if group is None:
-                found.choices, found.reasons = {}, [messages.not_covered(resource)]
-                return found
-            wanted = {name: requests[name] for name in ordered if name in group.resources}
-            choices, reasons = self._group(index, podset, group, wanted, used)
-            if not choices:
-                found.choices, found.reasons = {}, reasons
-                return found
-            found.choices.update(choices)
-            found.reasons += reasons
+    def _podset(self, index: int, podset: PodSetAsk, used: dict[int, int]) -> PodSetChoice:
+        found = PodSetChoice(podset.name, podset.count, [], [])
+        for at, group in enumerate(podset.groups):
+            first = 0 if self._scan is None else self._scan.start(index, at)
+            self._reasons = []
+            choice = self._group(group, first, used)
+            if choice is None:
+                return PodSetChoice(podset.name, podset.count, [], self._reasons)
+            found.choices.append(choice)
+            if any(judgement.mode is not Mode.FIT for judgement in choice.judgements):
+                found.reasons += self._reasons
+        if podset.uncovered:
+            return PodSetChoice(podset.name, podset.count, [], [messages.not_covered(podset.uncovered)])
         return found
 
-    def _group(
-        self, index: int, podset: PodSet, group: GroupPlan, wanted: Mapping[str, int], used: Mapping[int, int]
-    ) -> tuple[dict[str, Choice], list[str]]:
-        fungibility = self.queue.spec.fungibility
-        best: dict[str, Choice] = {}
-        best_rank = _WORST
-        reasons: list[str] = []
-        scan, attempted = self.workload.scan, -1
-        first = 0 if scan is None else scan.start(index, next(iter(wanted)))
-        for attempted in range(first, len(group.flavors)):
+    def _group(self, group: GroupAsk, first: int, used: dict[int, int]) -> Choice | None:
+        candidates: list[Choice] = []
+        attempted, last = -1, len(group.flavors) - 1
+        for attempted in range(first, last + 1):
             name, cells = group.flavors[attempted]
-            if podset.flavors_allowed is not None and name not in podset.flavors_allowed:
-                reasons.append(messages.flavor_not_matching(name))
+            if cells is None:
+                if self._text is not None:
+                    self._reasons.append(messages.flavor_not_matching(name))
                 continue
-            choices, rank = self._flavor(name, cells, wanted, used, reasons)
-            stop = not _look_further(rank, fungibility)
-            if stop or _preferred(rank, best_rank, fungibility):
-                best, best_rank = choices, rank
-            if stop:
+            judgements = self._judged(cells, used)
+            if judgements is None:
+                continue
+            choice = Choice(name, group.resources, cells, judgements)
+            if not self._rules.patient:
+                self._settle(choice, used)
+            candidates.append(choice)
+            if self._rules.stops(judgements):
+                candidates = [choice]
                 break
-        tried = -1 if attempted == len(group.flavors) - 1 else attempted
-        for choice in best.values():
-            choice.tried = tried
-        return best, [] if best_rank[0] is Mode.FIT else reasons
+        best = self._best(candidates, used)
+        if best is not None:
+            best.tried = -1 if attempted == last else attempted
+        return best
 
-    def _flavor(
-        self,
-        name: str,
-        cells: Mapping[str, int],
-        wanted: Mapping[str, int],
-        used: Mapping[int, int],
-        reasons: list[str],
-    ) -> tuple[dict[str, Choice], Rank]:
-        """Judge one flavor for all resources of the group; its rank is the worst of them."""
-        choices: dict[str, Choice] = {}
-        rank = _BEST
-        fungibility = self.queue.spec.fungibility
-        for resource, amount in wanted.items():
-            cell = cells[resource]
+    def _judged(self, cells: Option, used: dict[int, int]) -> list[Judgement] | None:
+        """Judge one flavor for all resources of the group; None if it can never be had."""
+        judgements: list[Judgement] = []
+        for cell, amount in cells:
             before = used.get(cell, 0)
-            mode, height = self._cell(cell, before, amount, reasons)
-            if _preferred(rank, (mode, height), fungibility):
-                rank = (mode, height)
-            if rank[0] is not Mode.NO_FIT:
-                choices[resource] = Choice(name, cell, mode, height)
-        return choices, rank
+            judgement = self._judge.of(self._queue, self._ask, cell, before + amount)
+            if self._text is not None and judgement.mode is not Mode.FIT:
+                self._reasons.append(self._text.reason(self._queue.node, cell, before, amount))
+            judgements.append(judgement)
+        return None if any(judgement.mode is Mode.NO_FIT for judgement in judgements) else judgements
 
-    def _cell(self, cell: int, before: int, amount: int, reasons: list[str]) -> tuple[Mode, int]:
-        """Judge one flavor and resource for `amount`, `before` being what earlier pod sets take of it."""
-        node = self.queue.node
-        total = before + amount
-        if total > node.maximum(cell):
-            reasons.append(self.text.exceeds_maximum(cell, before, amount, node.maximum(cell)))
-            return Mode.NO_FIT, 0
-        height, below_root = borrowing_height(node, cell, total)
-        available = node.available(cell)
-        if total <= available:
-            return Mode.FIT, height
-        reasons.append(self.text.more_needed(cell, total - available))
-        if node.nominal[cell] >= total or below_root or self.preempts_while_borrowing:
-            if self.queue.never_preempts:
-                return Mode.NO_CANDIDATES, height
-            return self.oracle(self.queue, self.workload, cell, total)
-        return Mode.NO_FIT, height
+    def _settle(self, choice: Choice, used: dict[int, int]) -> None:
+        """Work out whom a flavor would evict."""
+        for (cell, amount), judgement in zip(choice.cells, choice.judgements, strict=True):
+            if judgement.mode is Mode.OPEN:
+                self._judge.settle(self._queue, self._workload, judgement, cell, used.get(cell, 0) + amount)
 
-    @staticmethod
-    def _book(search: Search, found: PodSetChoice) -> None:
-        search.podsets.append(found)
-        tried: dict[str, int] = {}
-        for resource, choice in found.choices.items():
-            search.height = max(search.height, choice.height)
-            search.usage[choice.cell] = search.usage.get(choice.cell, 0) + found.requests[resource]
-            tried[resource] = choice.tried
-        if search.scan is not None:
-            search.scan.last_tried.append(tried)
+    def _best(self, candidates: list[Choice], used: dict[int, int]) -> Choice | None:
+        """The best of those at which the search did not stop, the first among equals."""
+        if len(candidates) > 1 and self._rules.borrows_first:
+            fitting = [choice for choice in candidates if all(j.mode is Mode.FIT for j in choice.judgements)]
+            candidates = fitting or candidates
+        best: Choice | None = None
+        best_rank = _WORST
+        for choice in candidates:
+            self._settle(choice, used)
+            rank = self._rules.rank(choice.judgements)
+            if self._rules.preferred(rank, best_rank):
+                best, best_rank = choice, rank
+        return best
 
 
-class AmountText:
-    """Turns cells and amounts into Kueue's messages."""
-
-    def __init__(self, names: list[tuple[str, str]], amount: Callable[[str, int], str]) -> None:
-        self._names = names
-        self._amount = amount
-
-    def exceeds_maximum(self, cell: int, before: int, amount: int, maximum: int) -> str:
-        """More than the queue could ever have."""
-        flavor, resource = self._names[cell]
-        texts = (self._amount(resource, value) for value in (before, amount, maximum))
-        return messages.exceeds_maximum(resource, flavor, *texts)
-
-    def more_needed(self, cell: int, missing: int) -> str:
-        """The quota is in use."""
-        flavor, resource = self._names[cell]
-        return messages.more_needed(resource, flavor, self._amount(resource, missing))
+def _contested(found: list[PodSetChoice]) -> frozenset[int]:
+    return frozenset(
+        cell
+        for podset in found
+        for choice in podset.choices
+        for (cell, _), judgement in zip(choice.cells, choice.judgements, strict=True)
+        if judgement.mode is not Mode.FIT
+    )
 
 
-class Unsaid(AmountText):
-    """Writes no messages, for those who only want to know what is decided."""
-
-    def __init__(self) -> None:
-        super().__init__([], lambda _resource, _amount: "")
-
-    def exceeds_maximum(self, cell: int, before: int, amount: int, maximum: int) -> str:
-        return ""
-
-    def more_needed(self, cell: int, missing: int) -> str:
-        return ""
-
-
-def _podset_mode(podset: PodSetChoice) -> Mode:
-    if not podset.reasons:
-        return Mode.FIT
-    return min((choice.mode for choice in podset.choices.values()), default=Mode.NO_FIT)
-
-
-def _look_further(rank: Rank, fungibility: Fungibility) -> bool:
-    mode, height = rank
-    if mode in (Mode.NO_FIT, Mode.NO_CANDIDATES):
-        return True
-    if mode is not Mode.FIT and fungibility.when_can_preempt is FungibilityPolicy.TRY_NEXT_FLAVOR:
-        return True
-    return height > 0 and fungibility.when_can_borrow is FungibilityPolicy.TRY_NEXT_FLAVOR
-
-
-def _preferred(a: Rank, b: Rank, fungibility: Fungibility) -> bool:
-    """Whether `a` is the better way to get quota."""
-    if Mode.NO_FIT in (a[0], b[0]):
-        return a[0] is not Mode.NO_FIT
-    if (a[0] is Mode.NO_CANDIDATES) != (b[0] is Mode.NO_CANDIDATES):
-        return b[0] is Mode.NO_CANDIDATES
-    if fungibility.preference is FungibilityPreference.PREEMPTION_OVER_BORROWING:
-        return (-a[1], a[0]) > (-b[1], b[0])
-    return (a[0], -a[1]) > (b[0], -b[1])
+def _assignment(found: list[PodSetChoice]) -> tuple[PodSetAssignment, ...]:
+    return tuple(
+        PodSetAssignment(
+            podset.name,
+            {resource: choice.flavor for choice in podset.choices for resource in choice.resources},
+            podset.count,
+        )
+        for podset in found
+    )

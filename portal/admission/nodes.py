@@ -106,17 +106,26 @@ class QuotaNode:
 
     def add(self, cell: int, amount: int) -> None:
         """Book usage here, and above as far as it exceeds the quota that stays here."""
-        spare = self.local_available(cell)
-        self.usage[cell] += amount
-        if self.parent is not None and amount > spare:
-            self.parent.add(cell, amount - spare)
+        node: QuotaNode | None = self
+        while node is not None:
+            spare = node.local_quota[cell] - node.usage[cell]
+            node.usage[cell] += amount
+            if spare > 0:
+                amount -= spare
+            if amount <= 0:
+                return
+            node = node.parent
 
     def remove(self, cell: int, amount: int) -> None:
         """Give usage back; the inverse of `add`."""
-        stored_above = self.usage[cell] - self.local_quota[cell]
-        self.usage[cell] -= amount
-        if self.parent is not None and stored_above > 0:
-            self.parent.remove(cell, min(amount, stored_above))
+        node: QuotaNode | None = self
+        while node is not None:
+            stored_above = node.usage[cell] - node.local_quota[cell]
+            node.usage[cell] -= amount
+            if stored_above <= 0:
+                return
+            amount = min(amount, stored_above)
+            node = node.parent
 
     def recompute(self) -> None:
         """Derive subtree quota, heights and the cohorts' usage of this subtree from what the leaves hold."""

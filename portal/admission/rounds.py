@@ -2,19 +2,21 @@
 
 from portal.admission.cycle import Cycle, Outcome, Verdict
 from portal.admission.decisions import Admit, Decision, Evict, EvictionReason
-from portal.admission.model import PodSetAssignment, PreemptionPolicy, QueueingStrategy
+from portal.admission.model import PreemptionPolicy
 from portal.admission.prospects import hopeless
+from portal.admission.queue import Queue
 from portal.admission.state import State
-from portal.admission.tree import Queue
-from portal.admission.workloads import Phase, Workload
+from portal.admission.workloads import FlavorScan, Workload
 
 Heads = list[tuple[Queue, Workload]]
 
 
 def next_decisions(state: State, now: float) -> list[Decision]:
     """Run cycles until one says something new; empty when no further cycle could."""
-    for root in state.due_trees(now):
-        _unpark(state, state.forest.trees.get(root, []))
+    if state.due:
+        for root in state.due_trees(now):
+            tree = state.forest.trees.get(root)
+            _unpark(state, [] if tree is None else tree.queues)
     while state.dirty:
         heads = _heads(state)
         if not heads:
@@ -26,6 +28,8 @@ def next_decisions(state: State, now: float) -> list[Decision]:
 
 def _unpark(state: State, queues: list[Queue]) -> None:
     """Bring a tree's parked work back, unless nobody asks why it waits and all of it would be parked again at once."""
+    if not any(queue.line.any_parked for queue in queues):
+        return
     nobody_has_hope = not state.explains and not any(
         queue.active and _any_hope(state, queue) for queue in queues if queue.line.members
     )
@@ -35,8 +39,14 @@ def _unpark(state: State, queues: list[Queue]) -> None:
 
 
 def _any_hope(state: State, queue: Queue) -> bool:
-    fair = state.fair is not None
-    return any(not hopeless(state.forest, queue, workload, fair=fair) for workload in queue.line.fronts())
+    return any(not _hopeless(state, queue, workload) for workload in queue.line.fronts())
+
+
+def _hopeless(state: State, queue: Queue, workload: Workload) -> bool:
+    scan = state.scans.get(workload.key) if state.scans else None
+    if scan is not None and scan.pending():
+        return False
+    return hopeless(queue, workload, fair=state.fair is not None)
 
 
 def _heads(state: State) -> Heads:
@@ -64,74 +74,81 @@ def _run(state: State, heads: Heads, now: float) -> list[Decision]:
     for queue, workload in without_hope:
         _reject(state, queue, workload)
     # A head may go on with its next flavors in the next cycle; when all have had their turn, nothing can change.
-    state.dirty = state.idle_rounds <= _flavors_left(heads)
+    state.dirty = state.idle_rounds <= _flavors_left(state, heads)
     return decisions
 
 
 def _without_hope(state: State, heads: Heads) -> Heads:
     """The heads that a cycle would certainly reject. Nobody is told why, so most of them need not be tried."""
-    fair = state.fair is not None
-    return [(queue, head) for queue, head in heads if hopeless(state.forest, queue, head, fair=fair)]
+    return [(queue, head) for queue, head in heads if _hopeless(state, queue, head)]
 
 
 def _cycle(state: State, heads: Heads, without_hope: Heads) -> list[Verdict]:
     """One cycle of those who have a chance, and of those others who set quota aside in their trees."""
-    skipped = {head.spec.key for _, head in without_hope}
-    hopeful = [(queue, head) for queue, head in heads if head.spec.key not in skipped]
-    trees = {queue.root for queue, _ in hopeful}
-    reserving = [
-        (queue, head)
-        for queue, head in without_hope
-        if queue.root in trees and queue.spec.preemption.reclaim_within_cohort is not PreemptionPolicy.ANY
-    ]
-    verdicts = Cycle(state.forest, state.fair, state.texts(), state.number).run(hopeful, reserving)
-    return [verdict for verdict in verdicts if verdict.entry.workload.spec.key not in skipped]
+    if without_hope:
+        skipped = {head.key for _, head in without_hope}
+        hopeful = [(queue, head) for queue, head in heads if head.key not in skipped]
+        trees = {queue.tree for queue, _ in hopeful}
+        heads = hopeful + [
+            (queue, head)
+            for queue, head in without_hope
+            if queue.tree in trees and queue.spec.preemption.reclaim_within_cohort is not PreemptionPolicy.ANY
+        ]
+    verdicts = Cycle(state.forest, state.fair, state.text, state.number, state.scans).run(heads)
+    if without_hope:
+        verdicts = [verdict for verdict in verdicts if verdict.entry.workload.key not in skipped]
+    return verdicts
 
 
 def _reject(state: State, queue: Queue, workload: Workload) -> None:
-    workload.scan = None
-    if queue.spec.strategy is not QueueingStrategy.STRICT_FIFO:
+    state.scans.pop(workload.key, None)
+    if not queue.strict:
         queue.line.park(workload)
         state.idle_rounds = 0
 
 
-def _flavors_left(heads: Heads) -> int:
-    resuming = [queue for queue, head in heads if head.scan is not None and head.scan.pending()]
-    return max((len(plan.flavors) for queue in resuming for plan in queue.groups.values()), default=0)
+def _flavors_left(state: State, heads: Heads) -> int:
+    scans = state.scans
+    if not scans:
+        return 0
+    resuming = [queue for queue, head in heads if head.key in scans and scans[head.key].pending()]
+    return max((len(plan.flavors) for queue in resuming for plan in queue.plans), default=0)
 
 
 def _apply(state: State, verdict: Verdict, now: float) -> list[Decision]:
-    workload, queue, search = verdict.entry.workload, verdict.entry.queue, verdict.entry.search
     if verdict.outcome is Outcome.ADMITTED:
-        assignment = tuple(
-            PodSetAssignment(p.name, {name: choice.flavor for name, choice in p.choices.items()}, p.count)
-            for p in search.podsets
-        )
-        state.hold(workload, assignment, search.usage, now)
-        state.idle_rounds = 0
-        return [Admit(workload.spec.key, queue.spec.name, assignment)]
+        return [_admit(state, verdict, now)]
     if verdict.outcome is Outcome.PREEMPTING:
         return _preempt(state, verdict)
-    workload.scan = search.scan
-    strict = queue.spec.strategy is QueueingStrategy.STRICT_FIFO
-    resumes = workload.scan is not None and workload.scan.pending()
-    if verdict.outcome is Outcome.REJECTED and not strict and not resumes:
+    workload, queue, search = verdict.entry.workload, verdict.entry.queue, verdict.entry.search
+    resumes = search.resumes()
+    if resumes:
+        state.scans[workload.key] = FlavorScan(search.tried, queue.generation, state.number)
+    else:
+        state.scans.pop(workload.key, None)
+    if verdict.outcome is Outcome.REJECTED and not queue.strict and not resumes:
         queue.line.park(workload)
         state.idle_rounds = 0
-    return state.explain(workload, verdict.message)
+    return state.explain(workload.key, verdict.message)
+
+
+def _admit(state: State, verdict: Verdict, now: float) -> Admit:
+    entry, search = verdict.entry, verdict.entry.search
+    state.hold(entry.workload, search.assignment, search.usage, now)
+    state.idle_rounds = 0
+    return Admit(entry.workload.key, entry.queue.spec.name, search.assignment)
 
 
 def _preempt(state: State, verdict: Verdict) -> list[Decision]:
-    workload, queue = verdict.entry.workload, verdict.entry.queue
-    workload.scan = None
-    if queue.spec.strategy is QueueingStrategy.BEST_EFFORT_FIFO:
-        queue.line.sticky = workload.spec.key
+    key, queue = verdict.entry.workload.key, verdict.entry.queue
+    state.scans.pop(key, None)
+    if not queue.strict:
+        queue.line.sticky = key
     decisions: list[Decision] = []
     for target in verdict.entry.targets:
-        victim = target.workload
-        if victim.phase is Phase.ADMITTED:
+        victim = target.holder
+        if victim.key not in state.forest.leaving:
             state.tell_to_go(victim)
             state.idle_rounds = 0
-            key = workload.spec.key
-            decisions.append(Evict(victim.spec.key, EvictionReason.PREEMPTED, target.reason, key))
-    return decisions + state.explain(workload, verdict.message)
+            decisions.append(Evict(victim.key, EvictionReason.PREEMPTED, target.reason, key))
+    return decisions + state.explain(key, verdict.message)

@@ -4,18 +4,20 @@ from collections.abc import Callable
 
 from portal.admission import messages
 from portal.admission.decisions import Decision, Evict, EvictionReason, Pending, PendingReason, Released
-from portal.admission.flavors import AmountText, Unsaid
-from portal.admission.model import FairSharing, PodSetAssignment, StopPolicy
-from portal.admission.tree import Forest, Queue
-from portal.admission.workloads import Phase, Workload
+from portal.admission.forest import Forest, Root
+from portal.admission.model import FairSharing, PodSetAssignment
+from portal.admission.queue import Queue
+from portal.admission.texts import AmountText
+from portal.admission.workloads import FlavorScan, Holder, Workload
 
 REQUEUE_BATCH_SECONDS = 1.0
 
-Root = tuple[str, str]
-
 
 class State:
-    """Everything an engine knows. `dirty`: the next cycle could decide something that the last one did not."""
+    """Everything an engine knows. `dirty`: the next cycle could decide something that the last one did not.
+
+    A workload is in its queue's line or among its holders, or inactive. It stays in `workloads` until it is finished.
+    """
 
     def __init__(self, fair: FairSharing | None, text: Callable[[str, int], str], *, explains: bool) -> None:
         self.fair = fair
@@ -23,17 +25,24 @@ class State:
         self.format = text
         self.forest = Forest()
         self.workloads: dict[str, Workload] = {}
+        self.finished: set[str] = set()
+        self.inactive: set[str] = set()
+        # Those whose last eviction has not been followed by an admission.
+        self.evicted: set[str] = set()
+        # Where the search for flavors goes on, and the last message and reason, by key.
+        self.scans: dict[str, FlavorScan] = {}
+        self.messages: dict[str, tuple[str, PendingReason]] = {}
         self.due: dict[Root, float] = {}
         self.number = 0
         self.dirty = False
         self.idle_rounds = 0
-        # Queues that may have a head, and evicted workloads that still hold quota; dicts as ordered sets.
+        # Queues that may have a head; a dict as an ordered set.
         self.ready: dict[str, Queue] = {}
-        self.leaving: dict[str, Workload] = {}
 
-    def texts(self) -> AmountText:
-        """The writer of amounts into messages, or one that writes nothing."""
-        return AmountText(self.forest.cells.names, self.format) if self.explains else Unsaid()
+    @property
+    def text(self) -> AmountText | None:
+        """The writer of amounts into messages, if anybody reads them."""
+        return AmountText(self.forest.cells.names, self.format) if self.explains else None
 
     def touch(self) -> None:
         """Something changed that a cycle may answer to."""
@@ -43,7 +52,7 @@ class State:
     def notify(self, queue: Queue, now: float) -> None:
         """Un-park the queue's whole tree with the next batch."""
         if not queue.in_cycle:
-            self.due.setdefault(queue.root, now + REQUEUE_BATCH_SECONDS)
+            self.due.setdefault(queue.tree.name, now + REQUEUE_BATCH_SECONDS)
 
     def due_trees(self, now: float) -> list[Root]:
         """The trees whose batch is due, taken off the list."""
@@ -60,16 +69,15 @@ class State:
 
     def enqueue(self, workload: Workload) -> list[Decision]:
         """Let a workload wait in its queue, at the place that its priority and age give it."""
-        workload.phase = Phase.WAITING
-        name = workload.spec.queue
+        name = workload.queue
         queue = self.forest.queues.get(name)
         if queue is None:
-            return self.explain(workload, messages.queue_missing(name), PendingReason.INADMISSIBLE)
+            return self.explain(workload.key, messages.queue_missing(name), PendingReason.INADMISSIBLE)
         queue.line.push(workload)
         self.ready[name] = queue
         self.touch()
         if not queue.active:
-            return self.explain(workload, messages.queue_inactive(name), PendingReason.INADMISSIBLE)
+            return self.explain(workload.key, messages.queue_inactive(name), PendingReason.INADMISSIBLE)
         return []
 
     def hold(
@@ -80,73 +88,78 @@ class State:
         reserved_at: float,
     ) -> None:
         """Note what a workload holds from now on; its usage is booked by the caller."""
-        queue = self.forest.queues[workload.spec.queue]
-        workload.phase = Phase.ADMITTED
-        workload.assignment = assignment
-        workload.cells = frozenset(usage)
-        workload.usage = tuple((cell, amount) for cell, amount in usage.items() if amount)
-        workload.reserved_at = reserved_at
-        workload.rank = (workload.spec.priority, -int(reserved_at), workload.spec.key)
-        workload.scan = None
-        workload.message = workload.reason = ""
-        workload.eviction_stands = False
-        queue.line.remove(workload.spec.key)
-        queue.holders[workload.spec.key] = workload
-        self.forest.book(queue, workload, 1)
+        key = workload.key
+        if self.scans:
+            self.scans.pop(key, None)
+        if self.messages:
+            self.messages.pop(key, None)
+        if self.evicted:
+            self.evicted.discard(key)
+        self.forest.queues[workload.queue].line.remove(key)
+        self.forest.hold(Holder(workload, assignment, usage, reserved_at))
 
-    def leave(self, workload: Workload, now: float) -> None:
-        """Take a workload out of its queue's line and holders, with its usage."""
-        queue = self.forest.queues.get(workload.spec.queue)
+    def leave(self, workload: Workload, now: float) -> bool:
+        """Take a workload out of its queue's line or holders, with its usage; whether it held quota."""
+        key = workload.key
+        if self.scans:
+            self.scans.pop(key, None)
+        queue = self.forest.queues.get(workload.queue)
         if queue is None:
-            return
-        key = workload.spec.key
-        queue.line.remove(key)
-        if queue.holders.pop(key, None) is not None:
-            for cell, amount in workload.usage:
-                queue.node.remove(cell, amount)
-            self.forest.book(queue, workload, -1)
-            queue.generation += 1
-            self.leaving.pop(key, None)
-        workload.usage, workload.cells, workload.assignment, workload.scan = (), frozenset(), (), None
+            return False
+        held = self.forest.let_go(queue, key)
+        if not held:
+            queue.line.remove(key)
         self.notify(queue, now)
         self.touch()
+        return held
 
-    def evict(self, workload: Workload, reason: str) -> Evict:
+    def evict(self, holder: Holder, reason: str) -> Evict:
         """Mark a running workload as told to go; drained ones wait until their queue starts again."""
-        self.tell_to_go(workload)
-        workload.blocked = reason == EvictionReason.CLUSTER_QUEUE_STOPPED
+        self.tell_to_go(holder)
+        if reason == EvictionReason.CLUSTER_QUEUE_STOPPED:
+            self.forest.queues[holder.queue].line.blocked.add(holder.key)
         self.touch()
-        return Evict(workload.spec.key, reason)
+        return Evict(holder.key, reason)
 
-    def tell_to_go(self, workload: Workload) -> None:
+    def tell_to_go(self, holder: Holder) -> None:
         """From now on the workload only holds quota until its pods are gone."""
-        workload.phase = Phase.EVICTED
-        workload.eviction_stands = True
-        self.leaving[workload.spec.key] = workload
+        self.evicted.add(holder.key)
+        self.forest.tell_to_go(holder)
 
-    def release(self, workload: Workload, now: float) -> list[Decision]:
+    def release(self, holder: Holder, now: float) -> list[Decision]:
         """Take the quota of an evicted workload back and let it wait again."""
-        self.leave(workload, now)
-        queue = self.forest.queues[workload.spec.queue]
-        workload.blocked = workload.blocked and queue.spec.stop_policy is not StopPolicy.NONE
-        return [Released(workload.spec.key), *self.enqueue(workload)]
+        self.leave(holder.workload, now)
+        queue = self.forest.queues[holder.queue]
+        if not queue.stopped:
+            queue.line.blocked.discard(holder.key)
+        return [Released(holder.key), *self.enqueue(holder.workload)]
 
-    def explain(
-        self, workload: Workload, message: str, reason: PendingReason = PendingReason.PENDING
-    ) -> list[Decision]:
+    def explain(self, key: str, message: str, reason: PendingReason = PendingReason.PENDING) -> list[Decision]:
         """A Pending decision, unless it would repeat the workload's last one."""
-        if not self.explains or (workload.message, workload.reason) == (message, reason):
+        if not self.explains or self.messages.get(key) == (message, reason):
             return []
-        workload.message, workload.reason = message, reason
-        return [Pending(workload.spec.key, message, reason)]
+        self.messages[key] = message, reason
+        return [Pending(key, message, reason)]
+
+    def forget(self, workload: Workload) -> None:
+        """Drop what is kept about a workload that is gone."""
+        key = workload.key
+        del self.workloads[key]
+        self.messages.pop(key, None)
+        self.evicted.discard(key)
+        self.inactive.discard(key)
+        queue = self.forest.queues.get(workload.queue)
+        if queue is not None and queue.line.blocked:
+            queue.line.blocked.discard(key)
 
     def copy(self) -> "State":
-        """An independent copy."""
+        """An independent copy, which forgets what has finished."""
         twin = State(self.fair, self.format, explains=self.explains)
-        twin.workloads = {key: workload.copy() for key, workload in self.workloads.items()}
-        twin.forest = self.forest.copy(twin.workloads)
+        twin.forest = self.forest.copy()
+        twin.workloads = dict(self.workloads)
+        twin.inactive, twin.evicted = set(self.inactive), set(self.evicted)
+        twin.scans, twin.messages = dict(self.scans), dict(self.messages)
         twin.due = dict(self.due)
         twin.number, twin.dirty, twin.idle_rounds = self.number, self.dirty, self.idle_rounds
         twin.ready = {name: twin.forest.queues[name] for name in self.ready if name in twin.forest.queues}
-        twin.leaving = {key: twin.workloads[key] for key in self.leaving}
         return twin

@@ -1,242 +1,97 @@
-"""The forest of queues and cohorts as specified: builds the quota nodes and answers where a queue stands."""
+"""What is held in a tree of queues: by cell and priority, in the order among victims, and a stamp for each change.
 
-from dataclasses import dataclass, field, replace
+A stamp names a state of one cell in one tree. No two states share one, in any engine or fork: whoever keeps something
+that depends on a cell keeps its stamp too, and may use it again for as long as the stamp is the cell's own.
+"""
 
-from portal.admission.model import ClusterQueueSpec, CohortSpec, PreemptionPolicy, ResourceGroup, StopPolicy
-from portal.admission.nodes import QuotaNode
-from portal.admission.queues import WaitingLine
-from portal.admission.workloads import Workload
+from __future__ import annotations
 
+from bisect import bisect_left, insort
+from itertools import count
+from typing import TYPE_CHECKING
 
-class CellIndex:
-    """Numbers for pairs of flavor and resource, given out once and kept."""
+from portal.admission.workloads import Holder
 
-    __slots__ = ("names", "numbers")
+if TYPE_CHECKING:
+    from portal.admission.nodes import QuotaNode
+    from portal.admission.queue import Queue
 
-    def __init__(self) -> None:
-        self.names: list[tuple[str, str]] = []
-        self.numbers: dict[tuple[str, str], int] = {}
-
-    def number(self, flavor: str, resource: str) -> int:
-        """The cell of this flavor and resource."""
-        cell = self.numbers.get((flavor, resource))
-        if cell is None:
-            cell = self.numbers[flavor, resource] = len(self.names)
-            self.names.append((flavor, resource))
-        return cell
+Held = dict[int, dict[int, int]]
+# The order among victims (see `Holder.rank`); keys are unique, so the holders themselves are never compared.
+Ranked = list[tuple[int, int, str, Holder]]
+_STAMPS = count(1)
 
 
-@dataclass(slots=True)
-class GroupPlan:
-    """A resource group prepared for the search: per flavor its name and the cells by resource."""
-
-    resources: tuple[str, ...]
-    flavors: tuple[tuple[str, dict[str, int]], ...]
-
-
-@dataclass(slots=True)
-class Queue:
-    """A ClusterQueue at work. `generation` grows when capacity may have come back (it ages recorded scans)."""
-
-    spec: ClusterQueueSpec
-    node: QuotaNode
-    line: WaitingLine = field(default_factory=WaitingLine)
-    holders: dict[str, Workload] = field(default_factory=dict)
-    plans: tuple[GroupPlan, ...] = ()
-    groups: dict[str, GroupPlan] = field(default_factory=dict)
-    # Its holders by the cells that they use, gathered when first asked for; kept up to date from then on.
-    users: dict[int, dict[str, Workload]] | None = None
-    # What its holders use, by cell and priority.
-    held: dict[int, dict[int, int]] = field(default_factory=dict)
-    root: tuple[str, str] = ("queue", "")
-    generation: int = 0
-    # Grows with every change of its booked usage or of any quota.
-    version: int = 0
-    in_cycle: bool = False
-    never_preempts: bool = True
-
-    def users_of(self, cell: int) -> list[Workload]:
-        """The holders that were assigned this cell."""
-        if self.users is None:
-            self.users = {}
-            for holder in self.holders.values():
-                for used in holder.cells:
-                    self.users.setdefault(used, {})[holder.spec.key] = holder
-        return list(self.users.get(cell, {}).values())
-
-    @property
-    def active(self) -> bool:
-        """Whether it admits at all."""
-        return self.spec.stop_policy is StopPolicy.NONE and not self.in_cycle
+def count_held(held: Held, holder: Holder, sign: int) -> None:
+    """Add what a workload holds to sums by cell and priority, or take it off (sign -1)."""
+    priority = holder.workload.priority
+    for cell, amount in holder.usage:
+        by_priority = held.get(cell)
+        if by_priority is None:
+            by_priority = held[cell] = {}
+        by_priority[priority] = by_priority.get(priority, 0) + sign * amount
 
 
-class Forest:
-    """All queues and cohorts with their quota nodes."""
+class Tree:
+    """Queues that hang together, by their root. `flat`: no cohort below the root; `plain`: flat and without limits."""
 
-    def __init__(self) -> None:
-        self.cells = CellIndex()
-        self.queues: dict[str, Queue] = {}
-        self.cohort_specs: dict[str, CohortSpec] = {}
-        self.cohorts: dict[str, QuotaNode] = {}
-        # The queues of each tree; a tree is what is un-parked together, named by its root.
-        self.trees: dict[tuple[str, str], list[Queue]] = {}
-        # What is held in each tree, by cell and priority.
-        self._held: dict[tuple[str, str], dict[int, dict[int, int]]] = {}
-        # Grows with every change of what is held anywhere.
-        self.version = 0
+    __slots__ = ("_ranked", "flat", "held", "name", "plain", "queues", "root", "stamp", "stamps")
 
-    def put_queue(self, spec: ClusterQueueSpec) -> Queue:
-        """Add or replace a queue's specification; its workloads stay."""
-        queue = self.queues.get(spec.name)
-        if queue is None:
-            queue = self.queues[spec.name] = Queue(spec, QuotaNode(spec.name, is_queue=True))
-        queue.spec = spec
-        queue.node.weight = spec.weight
-        queue.plans = tuple(self._plan(group) for group in spec.resource_groups)
-        queue.groups = {name: plan for plan in queue.plans for name in plan.resources}
-        preemption = spec.preemption
-        queue.never_preempts = preemption.within_queue is PreemptionPolicy.NEVER and (
-            spec.cohort is None or preemption.reclaim_within_cohort is PreemptionPolicy.NEVER
-        )
-        self.rebuild()
-        return queue
+    def __init__(self, name: tuple[str, str], root: QuotaNode, cells: int) -> None:
+        self.name = name
+        self.root = root
+        self.queues: list[Queue] = []
+        self.held: Held = {}
+        self.flat = all(child.is_queue for child in root.children)
+        self.plain = self.flat and all(node.shares_all for node in (root, *root.children))
+        self._ranked: dict[int, Ranked] = {}
+        self.stamp = next(_STAMPS)
+        self.stamps = [self.stamp] * cells
 
-    def _plan(self, group: ResourceGroup) -> GroupPlan:
-        flavors = tuple(
-            (flavor.name, {name: self.cells.number(flavor.name, name) for name in group.resources})
-            for flavor in group.flavors
-        )
-        return GroupPlan(group.resources, flavors)
+    def adopt(self, queue: Queue) -> None:
+        """Take in a queue with what is held in it."""
+        self.queues.append(queue)
+        for holder in queue.holders.values():
+            count_held(self.held, holder, 1)
 
-    def rebuild(self) -> None:
-        """Link the nodes as the specifications say and derive all quota and cohort usage again."""
-        for spec in self.cohort_specs.values():
-            self._number(spec.resource_groups)
-        named = {queue.spec.cohort for queue in self.queues.values() if queue.spec.cohort is not None}
-        named.update(self.cohort_specs)
-        named.update(spec.parent for spec in self.cohort_specs.values() if spec.parent is not None)
-        for name in self.cohorts.keys() - named:
-            del self.cohorts[name]
-        for name in sorted(named):
-            node = self.cohorts.setdefault(name, QuotaNode(name, is_queue=False))
-            spec_of = self.cohort_specs.get(name)
-            node.weight = 1.0 if spec_of is None else spec_of.weight
-            node.parent = None
-            node.children = []
-            self._fill(node, () if spec_of is None else spec_of.resource_groups)
-        self._link()
-        self.trees = {}
-        self._held = {}
-        self.version += 1
-        for queue in self.queues.values():
-            queue.generation += 1
-            queue.version += 1
-            root = queue.node.root()
-            queue.root = ("queue" if root.is_queue else "cohort", root.name)
-            self.trees.setdefault(queue.root, []).append(queue)
-            for cell, amounts in queue.held.items():
-                for priority, amount in amounts.items():
-                    self._count(self.held_in(queue.root), cell, priority, amount)
+    def restamp(self) -> None:
+        """Every cell may be judged differently from now on."""
+        self.stamp = next(_STAMPS)
+        self.stamps = [self.stamp] * len(self.stamps)
 
-    def held_in(self, root: tuple[str, str]) -> dict[int, dict[int, int]]:
-        """What the workloads of a tree hold, by cell and priority."""
-        return self._held.setdefault(root, {})
+    def stamp_cells(self, holder: Holder) -> None:
+        """What a workload holds counts differently from now on."""
+        self.stamp = next(_STAMPS)
+        for cell in holder.cells:
+            self.stamps[cell] = self.stamp
 
-    def book(self, queue: Queue, workload: Workload, sign: int) -> None:
+    def count(self, holder: Holder, sign: int) -> None:
         """Count what a workload holds (sign 1) or no longer holds (sign -1)."""
-        queue.version += 1
-        self.version += 1
-        tree = self.held_in(queue.root)
-        if queue.users is not None:
-            for cell in workload.cells:
-                users = queue.users.setdefault(cell, {})
-                if sign > 0:
-                    users[workload.spec.key] = workload
-                else:
-                    users.pop(workload.spec.key, None)
-        for cell, amount in workload.usage:
-            self._count(queue.held, cell, workload.spec.priority, sign * amount)
-            self._count(tree, cell, workload.spec.priority, sign * amount)
+        count_held(self.held, holder, sign)
+        self.stamp_cells(holder)
+        for cell in holder.cells:
+            ranked = self._ranked.get(cell)
+            if ranked is None:
+                continue
+            if sign > 0:
+                insort(ranked, (*holder.rank, holder))
+            else:
+                del ranked[bisect_left(ranked, holder.rank)]
 
-    @staticmethod
-    def _count(held: dict[int, dict[int, int]], cell: int, priority: int, amount: int) -> None:
-        by_priority = held.setdefault(cell, {})
-        by_priority[priority] = by_priority.get(priority, 0) + amount
+    def ranked(self, cell: int) -> Ranked:
+        """Everybody who was assigned a cell, in the order among victims."""
+        found = self._ranked.get(cell)
+        if found is None:
+            users = (holder for queue in self.queues for holder in queue.users_of(cell))
+            found = self._ranked[cell] = sorted((*holder.rank, holder) for holder in users)
+        return found
 
-    def _number(self, groups: tuple[ResourceGroup, ...]) -> None:
-        for group in groups:
-            for flavor in group.flavors:
-                for name in group.resources:
-                    self.cells.number(flavor.name, name)
-
-    def _fill(self, node: QuotaNode, groups: tuple[ResourceGroup, ...]) -> None:
-        size = len(self.cells.names)
-        node.nominal = [0] * size
-        node.borrowing_limit = [None] * size
-        node.lending_limit = [None] * size
-        node.local_quota = [0] * size
-        node.usage += [0] * (size - len(node.usage))
-        for group in groups:
-            for flavor in group.flavors:
-                for name, quota in flavor.resources.items():
-                    cell = self.cells.number(flavor.name, name)
-                    node.nominal[cell] = quota.nominal
-                    node.borrowing_limit[cell] = quota.borrowing_limit
-                    node.lending_limit[cell] = quota.lending_limit
-
-    def _link(self) -> None:
-        looped = {name for name in self.cohorts if self._loops(name)}
-        for name, node in self.cohorts.items():
-            spec = self.cohort_specs.get(name)
-            if spec is not None and spec.parent is not None and name not in looped:
-                node.attach(self.cohorts[spec.parent])
-        for queue in self.queues.values():
-            node, cohort = queue.node, queue.spec.cohort
-            self._fill(node, queue.spec.resource_groups)
-            node.parent = None
-            queue.in_cycle = cohort in looped
-            node.listed = queue.active
-            if cohort is not None:
-                node.attach(self.cohorts[cohort])
-        for node in (*self.cohorts.values(), *(queue.node for queue in self.queues.values())):
-            if node.parent is None:
-                node.recompute()
-
-    def _loops(self, name: str) -> bool:
-        """Whether following parents from this cohort never ends."""
-        seen: set[str] = set()
-        at: str | None = name
-        while at is not None:
-            if at in seen:
-                return True
-            seen.add(at)
-            spec = self.cohort_specs.get(at)
-            at = None if spec is None else spec.parent
-        return False
-
-    def copy(self, workloads: dict[str, Workload]) -> "Forest":
-        """An independent copy over copied workloads; what only a rebuild replaces is shared."""
-        twin = Forest()
-        twin.cells.names = list(self.cells.names)
-        twin.cells.numbers = dict(self.cells.numbers)
-        twin.cohort_specs = dict(self.cohort_specs)
-        twin.cohorts = {name: node.copy() for name, node in self.cohorts.items()}
-        for name, node in self.cohorts.items():
-            if node.parent is not None:
-                twin.cohorts[name].attach(twin.cohorts[node.parent.name])
-        for name, queue in self.queues.items():
-            copy = twin.queues[name] = replace(
-                queue,
-                node=queue.node.copy(),
-                line=queue.line.copy(workloads),
-                holders={key: workloads[key] for key in queue.holders},
-                users=None,
-                held={cell: dict(amounts) for cell, amounts in queue.held.items()},
-            )
-            twin.trees.setdefault(copy.root, []).append(copy)
-            if queue.node.parent is not None:
-                copy.node.attach(twin.cohorts[queue.node.parent.name])
-        twin._held = {
-            root: {cell: dict(amounts) for cell, amounts in held.items()} for root, held in self._held.items()
-        }
+    def copy(self, root: QuotaNode) -> Tree:
+        """An independent copy without queues yet; the same state, so with the same stamps."""
+        twin = Tree.__new__(Tree)
+        twin.name, twin.root, twin.queues = self.name, root, []
+        twin.held = {cell: dict(amounts) for cell, amounts in self.held.items()}
+        twin.flat, twin.plain = self.flat, self.plain
+        twin._ranked = {cell: list(ranked) for cell, ranked in self._ranked.items()}
+        twin.stamp, twin.stamps = self.stamp, list(self.stamps)
         return twin

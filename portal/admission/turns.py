@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from portal.admission.candidates import Target
 from portal.admission.flavors import Search
+from portal.admission.judgements import Target
 from portal.admission.nodes import QuotaNode
+from portal.admission.queue import Queue
 from portal.admission.shares import Share, ShareBook
-from portal.admission.tree import Queue
 from portal.admission.workloads import Workload
 
 
@@ -58,7 +58,7 @@ class _Tournament:
             node.add(cell, amount)
         below = node
         for ancestor in node.path():
-            self.shares[entry.workload.spec.key, ancestor] = book.share(below)
+            self.shares[entry.workload.key, ancestor] = book.share(below)
             below = ancestor
         for cell, amount in entry.search.usage.items():
             node.remove(cell, amount)
@@ -74,7 +74,7 @@ class _Tournament:
         return best
 
     def _rank(self, entry: Entry, cohort: QuotaNode) -> tuple[bool, tuple[bool, float], tuple[int, float, str]]:
-        share = self.shares[entry.workload.spec.key, cohort]
+        share = self.shares[entry.workload.key, cohort]
         usage = entry.search.usage
         borrows = any(usage.get(cell, 0) > 0 for cell in share.borrowed)
         return borrows, share.rank, entry.workload.order

@@ -5,22 +5,24 @@ Three kinds of candidates, in this order: those over whom the preemptor's queue 
 greedily until the preemptor fits, then given back where not needed; the choice is Kueue's, not a minimal one.
 """
 
+from collections.abc import Iterator
 from enum import IntEnum
 
 from portal.admission.candidates import (
     Request,
-    Target,
     add_usage,
     fits,
     give_back,
     holders_of,
     remove_usage,
+    satisfies,
 )
 from portal.admission.decisions import PreemptionReason
+from portal.admission.forest import Forest
+from portal.admission.judgements import Target
 from portal.admission.model import PreemptionPolicy
 from portal.admission.nodes import QuotaNode, children_over_nominal, fits_in_quota, within_nominal
-from portal.admission.tree import Forest
-from portal.admission.workloads import Phase, Workload
+from portal.admission.workloads import Holder, Rank
 
 
 class _Variant(IntEnum):
@@ -40,21 +42,19 @@ _REASON = {
 }
 
 
-# A workload, how it may be evicted, and the lowest cohort above it and the preemptor (None in the own queue).
-_Candidate = tuple[Workload, _Variant, QuotaNode | None]
+# A holder, how it may be evicted, and the lowest cohort above it and the preemptor (None in the own queue).
+_Candidate = tuple[Holder, _Variant, QuotaNode | None]
 
 
 def classic_targets(forest: Forest, request: Request) -> list[Target]:
     """The victims for a request, or none when no eviction would help. Usage is left as it was."""
-    search = _ClassicSearch(forest, request)
+    flat = request.queue.tree.flat and len(request.contested) == 1
+    search = _FlatSearch(forest, request) if flat else _TreeSearch(forest, request)
     for borrowing in search.attempts():
         targets: list[Target] = []
-        for candidate in search.candidates:
-            if not search.valid(candidate, borrowing=borrowing):
-                continue
-            workload, variant, _ = candidate
-            remove_usage(forest, workload)
-            targets.append(Target(workload, _REASON[variant]))
+        for holder, reason in search.victims(borrowing=borrowing):
+            remove_usage(forest, holder)
+            targets.append(Target(holder, reason))
             if fits(request, borrowing=borrowing):
                 targets = give_back(forest, request, targets, borrowing=borrowing)
                 _restore(forest, targets)
@@ -65,24 +65,19 @@ def classic_targets(forest: Forest, request: Request) -> list[Target]:
 
 def _restore(forest: Forest, targets: list[Target]) -> None:
     for target in targets:
-        add_usage(forest, target.workload)
+        add_usage(forest, target.holder)
 
 
-class _ClassicSearch:
+class _Search:
+    """What both searches share. `any_hierarchical`, `any_from_others`: whether there are such candidates."""
+
+    any_hierarchical = False
+    any_from_others = False
+
     def __init__(self, forest: Forest, request: Request) -> None:
         self.forest = forest
         self.request = request
         self.preemption = request.queue.spec.preemption
-        own: list[_Candidate] = []
-        if self.preemption.within_queue is not PreemptionPolicy.NEVER:
-            own = [
-                (holder, _Variant.WITHIN_QUEUE, None)
-                for holder in holders_of(request.queue, request, self.preemption.within_queue)
-            ]
-        hierarchical, by_priority = self._in_cohort()
-        self.any_hierarchical = bool(hierarchical)
-        self.any_from_others = bool(hierarchical or by_priority)
-        self.candidates = self._in_order(hierarchical, by_priority, own)
 
     def attempts(self) -> tuple[bool, ...]:
         """Whether to allow borrowing, in the order in which both are tried."""
@@ -97,11 +92,90 @@ class _ClassicSearch:
         node = self.request.queue.node
         return all(node.nominal[cell] > node.usage[cell] for cell in self.request.contested)
 
+    def victims(self, *, borrowing: bool) -> Iterator[tuple[Holder, PreemptionReason]]:
+        """Who may be evicted next, while the caller evicts everybody he is given."""
+        raise NotImplementedError
+
+    def _by_priority(self, holder: Holder) -> _Variant:
+        if not self.preemption.borrow_within_cohort:
+            return _Variant.WITHOUT_BORROWING
+        threshold = self.preemption.max_priority_threshold
+        priority = holder.workload.priority
+        above = priority >= self.request.workload.priority or (threshold is not None and priority > threshold)
+        return _Variant.WITHOUT_BORROWING if above else _Variant.WHILE_BORROWING
+
+
+class _FlatSearch(_Search):
+    """The search in a cohort without cohorts below it, for one contested cell: it walks the tree's order of victims
+    and stops where the preemptor fits, instead of gathering all candidates first."""
+
+    def __init__(self, forest: Forest, request: Request) -> None:
+        super().__init__(forest, request)
+        (self._cell,) = request.contested
+        self._advantage = False
+        if not request.queue.never_reclaims:
+            self._advantage, _ = fits_in_quota(request.queue.node, request.usage)
+            self.any_from_others = next(self._others(), None) is not None
+            self.any_hierarchical = self.any_from_others and self._advantage
+
+    def victims(self, *, borrowing: bool) -> Iterator[tuple[Holder, PreemptionReason]]:
+        """Those already evicted first, then other queues', then the own."""
+        for leaving in (True, False):
+            if leaving and not self.forest.leaving:
+                continue
+            if self.any_from_others:
+                for holder in self._others():
+                    if (holder.key in self.forest.leaving) is not leaving:
+                        continue
+                    variant = _Variant.HIERARCHICAL if self._advantage else self._by_priority(holder)
+                    if not (borrowing and variant is _Variant.WITHOUT_BORROWING):
+                        yield holder, _REASON[variant]
+            for holder in self._own():
+                if (holder.key in self.forest.leaving) is leaving:
+                    yield holder, PreemptionReason.IN_CLUSTER_QUEUE
+
+    def _others(self) -> Iterator[Holder]:
+        """Other queues' holders that may be evicted and whose queue is above its quota now."""
+        queue, cell, queues = self.request.queue, self._cell, self.forest.queues
+        preemptor, policy = self.request.workload, self.preemption.reclaim_within_cohort
+        by_priority = policy is not PreemptionPolicy.ANY
+        for priority, _, _, holder in queue.tree.ranked(cell):
+            if by_priority and priority > preemptor.priority:
+                return
+            other = queues[holder.queue]
+            node = other.node
+            if node.usage[cell] <= node.subtree[cell] or other is queue or not other.active:
+                continue
+            if not by_priority or satisfies(policy, preemptor, holder.workload):
+                yield holder
+
+    def _own(self) -> list[Holder]:
+        if self.preemption.within_queue is PreemptionPolicy.NEVER:
+            return []
+        return sorted(holders_of(self.request.queue, self.request, self.preemption.within_queue), key=_rank)
+
+
+class _TreeSearch(_Search):
+    """The search in any tree and for any number of contested cells."""
+
+    def __init__(self, forest: Forest, request: Request) -> None:
+        super().__init__(forest, request)
+        own: list[_Candidate] = []
+        if self.preemption.within_queue is not PreemptionPolicy.NEVER:
+            own = [
+                (holder, _Variant.WITHIN_QUEUE, None)
+                for holder in holders_of(request.queue, request, self.preemption.within_queue)
+            ]
+        hierarchical, by_priority = self._in_cohort()
+        self.any_hierarchical = bool(hierarchical)
+        self.any_from_others = bool(hierarchical or by_priority)
+        self.candidates = self._in_order(hierarchical, by_priority, own)
+
     def _in_cohort(self) -> tuple[list[_Candidate], list[_Candidate]]:
         hierarchical: list[_Candidate] = []
         by_priority: list[_Candidate] = []
         queue = self.request.queue
-        if queue.node.parent is None or self.preemption.reclaim_within_cohort is PreemptionPolicy.NEVER:
+        if queue.never_reclaims:
             return hierarchical, by_priority
         advantage, rest = fits_in_quota(queue.node, self.request.usage)
         previous: QuotaNode | None = None
@@ -130,32 +204,29 @@ class _ClassicSearch:
             else:
                 into += [(holder, self._by_priority(holder), common) for holder in holders]
 
-    def _by_priority(self, holder: Workload) -> _Variant:
-        if not self.preemption.borrow_within_cohort:
-            return _Variant.WITHOUT_BORROWING
-        threshold = self.preemption.max_priority_threshold
-        priority = holder.spec.priority
-        above = priority >= self.request.workload.spec.priority or (threshold is not None and priority > threshold)
-        return _Variant.WITHOUT_BORROWING if above else _Variant.WHILE_BORROWING
-
-    @staticmethod
-    def _in_order(*kinds: list[_Candidate]) -> list[_Candidate]:
+    def _in_order(self, *kinds: list[_Candidate]) -> list[_Candidate]:
         """Those already evicted first, then kind by kind in the order among victims."""
-        ordered = [candidate for kind in kinds for candidate in sorted(kind, key=_rank)]
-        leaving = [candidate for candidate in ordered if candidate[0].phase is Phase.EVICTED]
+        leaving = self.forest.leaving
+        ordered = [candidate for kind in kinds for candidate in sorted(kind, key=lambda one: one[0].rank)]
         if not leaving:
             return ordered
-        return leaving + [candidate for candidate in ordered if candidate[0].phase is not Phase.EVICTED]
+        return sorted(ordered, key=lambda one: one[0].key not in leaving)
 
-    def valid(self, candidate: _Candidate, *, borrowing: bool) -> bool:
+    def victims(self, *, borrowing: bool) -> Iterator[tuple[Holder, PreemptionReason]]:
+        """Those of the candidates that still count when their turn comes."""
+        for candidate in self.candidates:
+            if self._valid(candidate, borrowing=borrowing):
+                yield candidate[0], _REASON[candidate[1]]
+
+    def _valid(self, candidate: _Candidate, *, borrowing: bool) -> bool:
         """Whether the candidate still counts, after the evictions so far."""
-        workload, variant, common = candidate
+        holder, variant, common = candidate
         if variant is _Variant.WITHIN_QUEUE:
             return True
         if borrowing and variant is _Variant.WITHOUT_BORROWING:
             return False
         contested = self.request.contested
-        node = self.forest.queues[workload.spec.queue].node
+        node = self.forest.queues[holder.queue].node
         if within_nominal(node, contested):
             return False
         for ancestor in node.path():
@@ -166,5 +237,5 @@ class _ClassicSearch:
         return True
 
 
-def _rank(candidate: _Candidate) -> tuple[int, int, str]:
-    return candidate[0].rank
+def _rank(holder: Holder) -> Rank:
+    return holder.rank

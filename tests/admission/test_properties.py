@@ -25,13 +25,13 @@ from portal.admission import (
     ResourceGroup,
     WorkloadSpec,
 )
-from portal.admission.candidates import Request, Target, add_usage, fits, remove_usage
+from portal.admission.candidates import Request, add_usage, fits, remove_usage
 from portal.admission.fairness import fair_targets
+from portal.admission.forest import Forest
+from portal.admission.judgements import Target
 from portal.admission.prospects import no_victims
 from portal.admission.shares import ShareBook
-from portal.admission.tree import Forest
 from portal.admission.victims import classic_targets
-from portal.admission.workloads import Workload
 from tests.admission.building import GPU
 
 FLAVORS = ("h200", "h100")
@@ -191,7 +191,8 @@ def test_every_victim_is_needed(
         history.play(event)
     forest = history.engine._state.forest
     for queue in forest.queues.values():
-        preemptor = Workload(WorkloadSpec("new", queue.spec.name, 100, 1e6, (PodSet("main", 1, {GPU: amount}),)))
+        spec = WorkloadSpec("new", queue.spec.name, 100, 1e6, (PodSet("main", 1, {GPU: amount}),))
+        preemptor = forest.workload(spec)
         for cell in range(len(FLAVORS)):
             request = Request(preemptor, queue, {cell: amount}, frozenset({cell}))
             if fits(request, borrowing=True):
@@ -204,12 +205,12 @@ def test_every_victim_is_needed(
             assert {name: known.node.usage for name, known in forest.queues.items()} == booked
             if targets:
                 assert any(minimal(forest, request, targets, borrowing=borrowing) for borrowing in (True, False))
-                assert not no_victims(forest, request, fair=fair)
+                assert not no_victims(request, fair=fair)
 
 
 def minimal(forest: Forest, request: Request, targets: list[Target], *, borrowing: bool) -> bool:
     """Whether the request fits without all targets, and without all but any one of them does not."""
-    victims = [target.workload for target in targets]
+    victims = [target.holder for target in targets]
     for victim in victims:
         remove_usage(forest, victim)
     needed = fits(request, borrowing=borrowing)

@@ -5,12 +5,9 @@ A workload that was rejected without hope in a BestEffortFIFO queue is parked to
 So parking is kept by class, and un-parking costs by class, not by workload.
 """
 
-from collections.abc import Hashable
 from heapq import heappop, heappush
 
-from portal.admission.workloads import Workload
-
-Order = tuple[int, float, str]
+from portal.admission.workloads import Order, Shape, Workload
 
 
 class _Class:
@@ -24,31 +21,35 @@ class _Class:
 
 
 class WaitingLine:
-    """Waiting workloads of one queue, least `order` first, except that a preemptor may stick to the front."""
+    """Waiting workloads of one queue, least `order` first, except that a preemptor may stick to the front.
 
-    __slots__ = ("_classes", "_fronts", "any_parked", "members", "sticky")
+    `blocked` are the drained ones: not eligible before the queue starts again, whatever un-parks its cohort.
+    """
+
+    __slots__ = ("_classes", "_fronts", "any_parked", "blocked", "members", "sticky")
 
     def __init__(self) -> None:
         self.members: dict[str, Workload] = {}
         self.sticky: str | None = None
+        self.blocked: set[str] = set()
         self.any_parked = False
-        self._classes: dict[Hashable, _Class] = {}
+        self._classes: dict[Shape, _Class] = {}
         # A heap that holds at least the front of every class that is not parked; other entries are dropped when met.
         self._fronts: list[Order] = []
 
     def push(self, workload: Workload) -> None:
         """Let a workload wait: at its place in the order, or parked with its class."""
-        if workload.spec.key not in self.members:
-            self.members[workload.spec.key] = workload
+        if workload.key not in self.members:
+            self.members[workload.key] = workload
             self._enter(workload)
 
     def unblock(self, workload: Workload) -> None:
         """Make a drained workload eligible again."""
-        workload.blocked = False
+        self.blocked.discard(workload.key)
         self._enter(workload)
 
     def _enter(self, workload: Workload) -> None:
-        if workload.blocked:
+        if workload.key in self.blocked:
             return
         group = self._classes.get(workload.shape)
         if group is None:
@@ -68,12 +69,12 @@ class WaitingLine:
         if group is not None and group.line and group.line[0] == workload.order:
             self._advance(workload.shape, group)
 
-    def _advance(self, shape: Hashable, group: _Class) -> None:
+    def _advance(self, shape: Shape, group: _Class) -> None:
         """Drop entries of workloads that left from the front of a class, and note its new front."""
-        line, members = group.line, self.members
+        line, members, blocked = group.line, self.members, self.blocked
         while line:
             workload = members.get(line[0][2])
-            if workload is not None and not workload.blocked and workload.shape == shape:
+            if workload is not None and workload.shape is shape and workload.key not in blocked:
                 break
             heappop(line)
         if group.parked:
@@ -103,7 +104,7 @@ class WaitingLine:
 
     def is_parked(self, workload: Workload) -> bool:
         """Whether it is not tried before something un-parks it."""
-        if workload.blocked:
+        if workload.key in self.blocked:
             return True
         group = self._classes.get(workload.shape)
         return group is not None and group.parked
@@ -127,13 +128,14 @@ class WaitingLine:
     def in_order(self) -> list[Workload]:
         """Everybody who waits here, in the order in which they would be tried."""
         sticky = self.sticky
-        return sorted(self.members.values(), key=lambda w: (w.spec.key != sticky, w.order))
+        return sorted(self.members.values(), key=lambda w: (w.key != sticky, w.order))
 
-    def copy(self, workloads: dict[str, Workload]) -> "WaitingLine":
-        """An independent copy over copied workloads."""
+    def copy(self) -> "WaitingLine":
+        """An independent copy."""
         twin = WaitingLine()
-        twin.members = {key: workloads[key] for key in self.members}
+        twin.members = dict(self.members)
         twin.sticky = self.sticky
+        twin.blocked = set(self.blocked)
         twin.any_parked = self.any_parked
         twin._fronts = list(self._fronts)
         for shape, group in self._classes.items():

@@ -1,0 +1,85 @@
+"""How one cell could be had for some amount: free, after evictions (of whom), or not at all; judged once per state."""
+
+from collections.abc import Callable
+
+from portal.admission.asks import Ask, Single
+from portal.admission.candidates import Request, add_usage, remove_usage
+from portal.admission.forest import Forest
+from portal.admission.judgements import Judgement, Mode, Target
+from portal.admission.model import PreemptionPolicy
+from portal.admission.nodes import borrowing_height
+from portal.admission.queue import Queue
+from portal.admission.workloads import Workload
+
+
+class Judge:
+    """Judges cells as the usage stands, and remembers it with the ask for as long as nothing changes there.
+
+    `victims` finds whom a request would evict. Under fair sharing that depends on all cells of the tree.
+    """
+
+    def __init__(self, forest: Forest, victims: Callable[[Request], list[Target]], *, fair: bool) -> None:
+        self._forest = forest
+        self._victims = victims
+        self._fair = fair
+
+    def of(self, queue: Queue, ask: Ask, cell: int, total: int) -> Judgement:
+        """Judge `total` of a cell; evictions are left open."""
+        tree = queue.tree
+        stamp = tree.stamp if self._fair else tree.stamps[cell]
+        if queue.by_age:
+            # Whom it may evict depends on when it was created, not on its shape alone.
+            return self._fresh(queue, stamp, cell, total)
+        known = ask.judged.get((cell, total))
+        if known is None or known.stamp != stamp:
+            known = ask.judged[cell, total] = self._fresh(queue, stamp, cell, total)
+        return known
+
+    def of_single(self, queue: Queue, single: Single) -> Judgement:
+        """The same for a flavor of an ask for one resource."""
+        tree, known = queue.tree, single.judgement
+        stamp = tree.stamp if self._fair else tree.stamps[single.cell]
+        if known is None or known.stamp != stamp or queue.by_age:
+            known = single.judgement = self._fresh(queue, stamp, single.cell, single.amount)
+        return known
+
+    def _fresh(self, queue: Queue, stamp: int, cell: int, total: int) -> Judgement:
+        node, tree = queue.node, queue.tree
+        parent = node.parent
+        if tree.plain and parent is not None:
+            # The common case without the walk up the tree: a flat cohort without limits.
+            most = parent.subtree[cell]
+            available = max(0, most - parent.usage[cell])
+            borrows = node.subtree[cell] < node.usage[cell] + total
+            height, below_root = (parent.height, False) if borrows else (0, True)
+        else:
+            most, available = node.maximum(cell), node.available(cell)
+            height, below_root = borrowing_height(node, cell, total)
+        if total > most:
+            return Judgement(stamp, Mode.NO_FIT, 0)
+        if total <= available:
+            return Judgement(stamp, Mode.FIT, height)
+        if node.nominal[cell] >= total or below_root or self._borrows_by_force(queue):
+            return Judgement(stamp, Mode.NO_CANDIDATES if queue.never_preempts else Mode.OPEN, height)
+        return Judgement(stamp, Mode.NO_FIT, height)
+
+    def _borrows_by_force(self, queue: Queue) -> bool:
+        preemption = queue.spec.preemption
+        return preemption.borrow_within_cohort or (
+            self._fair and preemption.reclaim_within_cohort is not PreemptionPolicy.NEVER
+        )
+
+    def settle(self, queue: Queue, workload: Workload, judgement: Judgement, cell: int, amount: int) -> None:
+        """Work out an open judgement: whether evictions could free so much, and how far it would be borrowed then."""
+        forest = self._forest
+        targets = self._victims(Request(workload, queue, {cell: amount}, frozenset((cell,))))
+        if not targets:
+            judgement.mode, judgement.height = Mode.NO_CANDIDATES, borrowing_height(queue.node, cell, amount)[0]
+            return
+        for target in targets:
+            remove_usage(forest, target.holder)
+        judgement.height = borrowing_height(queue.node, cell, amount)[0]
+        for target in targets:
+            add_usage(forest, target.holder)
+        own = any(target.holder.queue == queue.spec.name for target in targets)
+        judgement.mode, judgement.targets = (Mode.PREEMPT if own else Mode.RECLAIM), targets
