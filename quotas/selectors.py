@@ -96,8 +96,8 @@ def kueue_name(row: Flavor) -> str:
 
 
 def images(kind: str | None = None) -> list[Image]:
-    """The catalogue, by name; for one kind of workload where `kind` is given."""
-    rows = Image.objects.filter(active=True).order_by("name")
+    """The catalogue as people see it, by name; for one kind of workload where `kind` is given."""
+    rows = Image.objects.filter(active=True).only("name", "reference", "kinds", "description").order_by("name")
     return [row for row in rows if kind is None or kind in row.kinds]
 
 
@@ -110,15 +110,18 @@ def image(name: str) -> Image:
 
 
 def offered_to(team: Tenant) -> list[Flavor]:
-    """What a request of the team may name, with `cluster` loaded, by name. `as_of`: the mirror's time there."""
+    """What a request of the team may name, by name, with the columns that judging it reads. `as_of`: the mirror's."""
     heard = MirrorStream.objects.filter(cluster=OuterRef("cluster_id"), kind="Workload").values("synced_at")
     usable = live_flavors().filter(cluster_id__in=tenants.cluster_ids_of(team.pk))
-    return list(usable.annotate(as_of=Subquery(heard[:1])))
+    cluster = ("name", "prefix", "endpoint_url", "auth_filter")
+    columns = ("name", "mode", "resource", "memory_mib", "max_per_node", *(f"cluster__{name}" for name in cluster))
+    return list(usable.only(*columns).annotate(as_of=Subquery(heard[:1])))
 
 
 def priorities(cluster_id: UUID) -> list[PriorityClass]:
     """What a request may name on this cluster, highest first."""
-    return list(PriorityClass.objects.filter(cluster_id=cluster_id, deleting=False).order_by("-value", "name"))
+    rows = PriorityClass.objects.filter(cluster_id=cluster_id, deleting=False).defer("applied", "problem")
+    return list(rows.order_by("-value", "name"))
 
 
 def priority_choices() -> list[PriorityClass]:
@@ -129,7 +132,7 @@ def priority_choices() -> list[PriorityClass]:
 
 def queue_of(tenant_id: UUID, cluster_id: UUID) -> Queue | None:
     """The team's queue there; None before the first pass has made it."""
-    return Queue.objects.filter(tenant_id=tenant_id, cluster_id=cluster_id).first()
+    return Queue.objects.filter(tenant_id=tenant_id, cluster_id=cluster_id).defer("applied", "problem").first()
 
 
 def shows_teams(cluster_id: UUID, cohort: str) -> bool:

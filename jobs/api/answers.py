@@ -19,22 +19,27 @@ def _language() -> str:
     return translation.get_language() or "en"
 
 
-def _with_addresses(request: Request, body: dict[str, Any]) -> dict[str, Any]:
-    paths = {"notebook": "notebooks", "training": "training-jobs", "endpoint": "endpoints"}
-    body["url"] = request.build_absolute_uri(f"/api/v1/{paths[body['kind']]}/{body['id']}/")
-    if body.get("connect_url"):
-        body["connect_url"] = request.build_absolute_uri(body["connect_url"])
+def _with_addresses(origin: str, body: dict[str, Any]) -> dict[str, Any]:
+    body["url"] = origin + body["url"]
+    if body["connect_url"]:
+        body["connect_url"] = origin + body["connect_url"]
     return body
+
+
+def _origin(request: Request) -> str:
+    """Scheme and host as the caller sees them."""
+    return request.build_absolute_uri("/")[:-1]
 
 
 def workload(request: Request, row: Workload) -> dict[str, Any]:
     """One workload, whole."""
-    return _with_addresses(request, selectors.represent(row, detail=True, language=_language()))
+    return _with_addresses(_origin(request), selectors.represent(row, detail=True, language=_language()))
 
 
 def workloads(request: Request, rows: list[Workload]) -> list[dict[str, Any]]:
     """Rows of a list: no env, no events, no manifests, position null."""
-    return [_with_addresses(request, selectors.represent(row, detail=False, language=_language())) for row in rows]
+    origin, language = _origin(request), _language()
+    return [_with_addresses(origin, selectors.represent(row, detail=False, language=language)) for row in rows]
 
 
 def runs(rows: list[Any]) -> list[dict[str, Any]]:

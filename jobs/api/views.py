@@ -49,7 +49,7 @@ def flag(request: Request, name: str) -> bool:
 
 def listed(request: Request, *, kind: str | None = None) -> Response:
     """One page of workloads, filtered as the query says."""
-    given = {name: request.query_params[name] for name in FILTERS if name in request.query_params}
+    given: dict[str, Any] = {name: request.query_params[name] for name in FILTERS if name in request.query_params}
     if "state" in given and given["state"] not in set(State):
         raise BadRequest(_("There is no such state."), code="state")
     if kind is not None:

@@ -14,9 +14,11 @@ def sentence(msgid: str, params: Mapping[str, object], language: str | None) -> 
     """A stored msgid with its values, in this language (None: the active one). Missing values show as a dash."""
     if not msgid:
         return ""
-    with translation.override(language or translation.get_language()):
-        values = {name: _in_words(name, value) for name, value in params.items()}
-        text = gettext(msgid)
+    if language is not None and language != translation.get_language():
+        with translation.override(language):
+            return sentence(msgid, params, None)
+    values = {name: _in_words(name, value) for name, value in params.items()}
+    text = gettext(msgid)
     return text % _Known(values) if values or "%(" in text else text
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
@@ -20,8 +20,19 @@ from tenants import selectors as tenants
 from tenants.policies import not_found, role_of
 from tenants.roles import Permission, Role, allows
 
+if TYPE_CHECKING:
+    from tenants.models import Tenant
+
 AS_OF = Subquery(MirrorStream.objects.filter(cluster=OuterRef("cluster_id"), kind="Workload").values("synced_at")[:1])
 ROWS = Workload.objects.select_related("tenant", "cluster", "flavor").annotate(as_of=AS_OF)
+# The columns of a list: whole rows of four tables would mostly be JSON that nobody looks at.
+LISTED = (
+    *(field.name for field in Workload._meta.concrete_fields if field.name not in ("bulk", "applied", "delete_data")),
+    "tenant__slug",
+    "cluster__name",
+    "cluster__endpoint_url",
+    "flavor__name",
+)
 
 
 @dataclass(frozen=True)
@@ -61,6 +72,7 @@ def of_kind(actor: Actor, workload_id: UUID, kind: str) -> Workload:
 def workloads(  # noqa: PLR0913  the API's filters, all by name
     actor: Actor,
     *,
+    teams: Collection[Tenant] | None = None,
     tenant: str | None = None,
     project: str | None = None,
     kind: str | None = None,
@@ -69,10 +81,14 @@ def workloads(  # noqa: PLR0913  the API's filters, all by name
     owner: str | None = None,
     q: str | None = None,
 ) -> QuerySet[Workload]:
-    """What the actor's teams have and did not delete; without environment, command and arguments. One query."""
-    rows = ROWS.filter(tenant_id__in=tenants.tenant_ids(actor)).exclude(state=State.DELETED).defer("bulk")
+    """What the actor's teams have and did not delete, with what `represent` shows in a list.
+
+    `teams`: the actor's own, where the caller has just read them; else they are asked for now.
+    """
+    own = [team for team, _role in tenants.memberships(actor)] if teams is None else teams
+    asked = [team.pk for team in own if tenant in (None, team.slug)]
+    rows = ROWS.filter(tenant_id__in=asked).exclude(state=State.DELETED).only(*LISTED)
     equal = {
-        "tenant__slug": tenant,
         "project": project,
         "kind": kind,
         "state": state,

@@ -14,7 +14,7 @@ from jobs.manifests.plan import ClusterPlan, FlavorPlan, ImagePlan, RunPlan
 from jobs.manifests.secrets import Derived
 from jobs.models import Workload
 from jobs.services.foreseeing import foreseen, never
-from jobs.services.judging import columns, judged
+from jobs.services.judging import chosen_flavor, columns, judged
 from jobs.services.limits import check_place
 from jobs.specs import Spec
 from jobs.specs.images import is_reference
@@ -95,7 +95,7 @@ def preview(actor: Actor, *, kind: str, data: Mapping[str, Any]) -> DryRun:
             return DryRun(valid=True, manifests=[], preview=never(actor, kind, error.errors[0].message, data))
         raise
     check_place(asked.tenant.pk, kind, asked.spec.name, asked.team.policy.max_live)
-    flavor = asked.flavor
+    flavor = chosen_flavor(asked.spec)  # whole: what was judged by has few of its columns
     row = Workload(
         id=ids.uuid7(),
         tenant=asked.tenant,

@@ -24,9 +24,8 @@ from portal.kernel import feed, idempotency
 from portal.kernel.actors import Person
 from portal.kernel.errors import Conflict, Denied, FieldError, Invalid, NotFound
 from quotas import selectors as quotas
-from tenants import selectors as tenants
 from tenants.roles import Permission, allows
-from tenants.web.visitor import person
+from tenants.web.visitor import person, teams
 
 if TYPE_CHECKING:
     from tenants.models import Tenant
@@ -128,10 +127,10 @@ def _sheet(request: HttpRequest, kind: str) -> Sheet:
     actor = person(request)
     if kind not in FORMS:
         raise NotFound
-    teams = [team for team, role in tenants.memberships(actor) if allows(role, Permission.SUBMIT)]
+    own = [team for team, role in teams(request) if allows(role, Permission.SUBMIT)]
     posted = request.POST if request.method == "POST" else None
     key = (posted.get("idempotency_key", "") if posted else "") or str(uuid4())
-    return Sheet(actor, FORMS[kind], teams, key, posted)
+    return Sheet(actor, FORMS[kind], own, key, posted)
 
 
 def _body(sheet: Sheet) -> dict[str, object]:

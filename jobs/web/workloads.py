@@ -16,8 +16,7 @@ from jobs.states import State
 from jobs.web.forms import FORMS
 from portal.kernel import clock, feed
 from portal.kernel.actors import Person
-from tenants import selectors as tenants
-from tenants.web.visitor import person
+from tenants.web.visitor import person, teams
 
 PAGE = 50
 FILTERS = ("q", "kind", "state", "tenant", "owner")
@@ -27,24 +26,23 @@ FILTERS = ("q", "kind", "state", "tenant", "owner")
 def workloads(request: HttpRequest) -> HttpResponse:
     """The whole page."""
     actor = person(request)
-    context = _context(request, actor)
-    teams = [tenant for tenant, _role in tenants.memberships(actor)]
     shown = [state.value for state in State if state is not State.DELETED]
-    return render(request, "jobs/workloads.html", {**context, "tenants": teams, "kinds": list(FORMS), "states": shown})
+    choices = {"tenants": [tenant for tenant, _role in teams(request)], "kinds": list(FORMS), "states": shown}
+    return render(request, "jobs/workloads.html", {**_context(request, actor), **choices})
 
 
 @require_safe
 def table(request: HttpRequest) -> HttpResponse:
     """The same table for the page's poll; 204 while nothing changed."""
     actor = person(request)
-    if request.GET.get("version") == _version(actor):
+    if request.GET.get("version") == _version(request):
         return HttpResponse(status=204)
     return render(request, "jobs/_table.html", _context(request, actor))
 
 
-def _version(actor: Person) -> str:
+def _version(request: HttpRequest) -> str:
     """Changes with every entry of the teams' feeds, and every ten seconds."""
-    seqs = feed.last_seqs([feed.tenant_scope(tenant_id) for tenant_id in tenants.tenant_ids(actor)])
+    seqs = feed.last_seqs([feed.tenant_scope(tenant.pk) for tenant, _role in teams(request)])
     return f"{sum(seqs.values())}.{int(clock.now().timestamp()) // 10}"
 
 
@@ -61,13 +59,13 @@ def _filters(query: QueryDict) -> dict[str, str]:
 def _context(request: HttpRequest, actor: Person) -> dict[str, Any]:
     filters = _filters(request.GET)
     after = _id(request.GET.get("after", ""))
-    rows = selectors.workloads(actor, **filters)
+    rows = selectors.workloads(actor, teams=[tenant for tenant, _role in teams(request)], **filters)
     if after is not None:
         rows = rows.filter(pk__lt=after)
     found = list(rows[: PAGE + 1])
     shown, more = found[:PAGE], len(found) > PAGE
     query = urlencode(filters)
-    here = urlencode({**filters, **({"after": str(after)} if after else {}), "version": _version(actor)})
+    here = urlencode({**filters, **({"after": str(after)} if after else {}), "version": _version(request)})
     return {
         "workloads": [selectors.represent(row, detail=False, language=get_language()) for row in shown],
         "filters": filters,

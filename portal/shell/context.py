@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from portal.kernel.actors import Person
 from portal.shell.preferences import theme_of
-from tenants import selectors as tenants
+from tenants.web.visitor import teams
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ def page(request: HttpRequest) -> dict[str, Any]:
 
 
 def navigation(request: HttpRequest) -> Iterator[Entry]:
-    """The links that lead somewhere for this person. One query: their teams."""
+    """The links that lead somewhere for this person. One query, where the page has not asked for their teams itself."""
     actor = getattr(request, "actor", None)
     if not isinstance(actor, Person):
         return
@@ -39,7 +39,7 @@ def navigation(request: HttpRequest) -> Iterator[Entry]:
     yield _entry(request, "/workloads/", "list-details", _("Workloads"))
     yield _entry(request, "/queue/", "ticket", _("Queue"))
     yield _entry(request, "/new/", "plus", _("New"), href="/new/notebook/")
-    for tenant, _role in tenants.memberships(actor):
+    for tenant, _role in teams(request):
         yield _entry(request, f"/teams/{tenant.slug}/", "users", tenant.name)
     yield _entry(request, "/tokens/", "key", _("My tokens"))
     if actor.is_admin:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
@@ -20,7 +21,10 @@ from tenants import selectors as tenants
 from tenants import services as tenant_services
 from tenants.policies import can, role_of
 from tenants.roles import Permission, Role
-from tenants.web.visitor import person, way_back
+from tenants.web.visitor import person, teams, way_back
+
+if TYPE_CHECKING:
+    from tenants.models import Tenant
 
 MINE = 12
 
@@ -28,37 +32,42 @@ MINE = 12
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
     """My workloads, my teams' quotas, what is free now."""
-    return render(request, "shell/home.html", home_context(request, person(request)))
+    actor = person(request)
+    return render(request, "shell/home.html", home_context(request, actor, home_version(teams(request))))
 
 
 @require_safe
 def home_live(request: HttpRequest) -> HttpResponse:
     """The moving part of home; 204 while nothing changed that it shows."""
-    actor = person(request)
-    if request.GET.get("version") == home_version(actor):
+    actor, version = person(request), home_version(teams(request))
+    if request.GET.get("version") == version:
         return HttpResponse(status=204)
-    return render(request, "shell/_home_live.html", home_context(request, actor))
+    return render(request, "shell/_home_live.html", home_context(request, actor, version))
 
 
-def home_version(actor: Person) -> str:
-    """Changes with every entry of the teams' feeds, and with the figures of the clusters."""
-    seqs = feed.last_seqs([feed.tenant_scope(tenant_id) for tenant_id in tenants.tenant_ids(actor)])
+def home_version(own: Sequence[tuple[Tenant, Role]]) -> str:
+    """Changes with every entry of these teams' feeds, and with the figures of the clusters."""
+    seqs = feed.last_seqs([feed.tenant_scope(tenant.pk) for tenant, _role in own])
     return f"{sum(seqs.values())}.{quotas.freshness()}"
 
 
-def home_context(request: HttpRequest, actor: Person) -> dict[str, Any]:
-    """All that home shows, by a number of queries that depends on the teams of the person only."""
-    teams = [tenant for tenant, _role in tenants.memberships(actor)]
-    flavors = quotas.flavors(actor) if teams or actor.is_admin else []
-    known = [flavor.as_of for flavor in flavors if flavor.as_of]
-    mine = jobs.workloads(actor, owner=actor.username)[:MINE] if teams else []
+def home_context(request: HttpRequest, actor: Person, version: str) -> dict[str, Any]:
+    """All that home shows, by a number of queries that grows neither with the person's teams nor with work.
+
+    `version` was read before, so that what happens meanwhile is shown by the next look.
+    """
+    own = teams(request)
+    tenants_shown = [tenant for tenant, _role in own]
+    seen = quotas.overview(actor, tenants_shown)
+    known = [flavor.as_of for flavor in seen.flavors if flavor.as_of]
+    mine = jobs.workloads(actor, teams=tenants_shown, owner=actor.username)[:MINE] if own else []
     return {
-        "tenants": teams,
+        "tenants": tenants_shown,
         "workloads": [jobs.represent(row, detail=False, language=translation.get_language()) for row in mine],
-        "quotas": [bars.of_team(t.slug, t.name, quotas.tenant_quota(actor, t.slug), link=True) for t in teams],
-        "flavors": [flavor for flavor in flavors if flavor.mode != "none"],
+        "quotas": [bars.of_team(t.slug, t.name, seen.quotas[t.slug], link=True) for t in tenants_shown],
+        "flavors": [flavor for flavor in seen.flavors if flavor.mode != "none"],
         "flavors_as_of": min(known) if known else None,
-        "version": home_version(actor),
+        "version": version,
     }
 
 

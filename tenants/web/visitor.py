@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from django.http import HttpRequest, QueryDict
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from portal.kernel.actors import Person
 from portal.kernel.errors import Unauthenticated
+from tenants import selectors as tenants
+
+if TYPE_CHECKING:
+    from tenants.models import Tenant
+    from tenants.roles import Role
 
 
 def person(request: HttpRequest) -> Person:
@@ -15,6 +22,15 @@ def person(request: HttpRequest) -> Person:
     if not isinstance(actor, Person):
         raise Unauthenticated
     return actor
+
+
+def teams(request: HttpRequest) -> list[tuple[Tenant, Role]]:
+    """The person's teams with the role in each, by slug; asked for once in a request, however many parts show them."""
+    kept: list[tuple[Tenant, Role]] | None = getattr(request, "teams", None)
+    if kept is None:
+        kept = tenants.memberships(person(request))
+        request.teams = kept  # type: ignore[attr-defined]
+    return kept
 
 
 def way_back(request: HttpRequest, parameters: QueryDict, default: str = "/") -> str:
