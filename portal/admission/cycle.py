@@ -4,31 +4,18 @@ A cycle changes usage as it goes (admissions stay; what preemptors and hopeless 
 end) and says what became of each head.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum, auto
 
 from portal.admission import messages
-from portal.admission.asks import Ask, podset_ask
-from portal.admission.candidates import Request, add_usage, remove_usage
-from portal.admission.fairness import fair_targets
-from portal.admission.flavors import FlavorFinder, Search
+from portal.admission.candidates import add_usage, remove_usage
 from portal.admission.forest import Forest
-from portal.admission.judgements import Mode, Target
+from portal.admission.judgements import Mode
 from portal.admission.judging import Judge
-from portal.admission.model import FairSharing, PreemptionPolicy
+from portal.admission.model import PreemptionPolicy
 from portal.admission.nodes import QuotaNode
-from portal.admission.partial import largest_that_fits
-from portal.admission.prospects import no_victims
-from portal.admission.queue import Queue
-from portal.admission.shares import ShareBook
-from portal.admission.singles import find_single
-from portal.admission.texts import AmountText
 from portal.admission.turns import Entry, classic_order, fair_order
-from portal.admission.victims import classic_targets
-from portal.admission.workloads import FlavorScan, Holder, Workload
-
-Heads = Sequence[tuple[Queue, Workload]]
+from portal.admission.workloads import Holder
 
 
 class Outcome(Enum):
@@ -49,32 +36,24 @@ class Verdict:
     message: str = ""
 
 
-@dataclass(slots=True)
 class Cycle:
-    """One cycle, numbered. `run` yields a verdict a head; `text` None: nobody wants to know why.
+    """One cycle. `run` yields a verdict a head."""
 
-    `scans`: by key, where the search for flavors goes on for heads that were tried before.
-    """
+    __slots__ = ("_aside", "_forest", "_judge", "_leaving")
 
-    forest: Forest
-    fair: FairSharing | None
-    text: AmountText | None
-    number: int
-    scans: Mapping[str, FlavorScan]
-    book: ShareBook = field(init=False)
-    judge: Judge = field(init=False)
-    _aside: list[tuple[QuotaNode, int, int]] = field(default_factory=list)
-    _leaving: dict[str, Holder] = field(default_factory=dict)
+    def __init__(self, forest: Forest, judge: Judge) -> None:
+        self._forest = forest
+        self._judge = judge
+        self._aside: list[tuple[QuotaNode, int, int]] = []
+        self._leaving: dict[str, Holder] = {}
 
-    def __post_init__(self) -> None:
-        self.book = ShareBook(self.forest.cells.names)
-        self.judge = Judge(self.forest, self._victims, fair=self.fair is not None)
-
-    def run(self, heads: Heads) -> list[Verdict]:
-        """Look at all heads, then process them in turn; what was only set aside is given back at the end."""
-        entries = [self.nominate(queue, workload) for queue, workload in heads]
-        verdicts = [self._process(entry) for entry in self._turns(entries)]
-        self._give_back()
+    def run(self, entries: list[Entry]) -> list[Verdict]:
+        """Process the nominated heads in turn; what was only set aside is given back at the end."""
+        judge = self._judge
+        turns = classic_order(entries) if judge.fair is None else fair_order(entries, judge.book)
+        verdicts = [self._process(entry) for entry in turns]
+        if self._aside:
+            self._give_back()
         return verdicts
 
     def _give_back(self) -> None:
@@ -89,63 +68,6 @@ class Cycle:
             for root in {node.root() for node, _, _ in self._aside}:
                 root.recompute()
         self._aside.clear()
-
-    def _turns(self, entries: list[Entry]) -> Iterator[Entry]:
-        return classic_order(entries) if self.fair is None else fair_order(entries, self.book)
-
-    def nominate(self, queue: Queue, workload: Workload) -> Entry:
-        """What the workload would get as things stand: with all its pods, or with as many as can be had."""
-        scan = self.scans.get(workload.key) if self.scans else None
-        if scan is not None and self.number - scan.cycle > 1 and queue.generation > scan.generation:
-            scan = None
-        ask = queue.ask(workload.shape)
-        if self.text is None and ask.singles is not None:
-            search = find_single(queue, workload, ask.singles, scan, self.judge)
-            return Entry(queue, workload, search, self._targets(queue, workload, ask, search))
-        finder = FlavorFinder(queue, workload, ask, scan, self.judge, self.text)
-        search = finder.find(ask.podsets)
-        targets = self._targets(queue, workload, ask, search)
-        if search.mode is Mode.FIT or targets or not workload.shape.partial:
-            return Entry(queue, workload, search, targets)
-        podsets = workload.shape.podsets
-
-        def attempt(counts: list[int]) -> Entry | None:
-            asked = [podset_ask(queue.groups, podset, n) for podset, n in zip(podsets, counts, strict=True)]
-            found = finder.find(asked)
-            victims = self._targets(queue, workload, ask, found)
-            return Entry(queue, workload, found, victims) if found.mode is Mode.FIT or victims else None
-
-        return largest_that_fits(podsets, attempt) or Entry(queue, workload, search)
-
-    def _targets(self, queue: Queue, workload: Workload, ask: Ask, search: Search) -> list[Target]:
-        """Whom the search's result would evict; remembered with the ask while its cells stay as they are."""
-        if search.mode is not Mode.PREEMPT:
-            return []
-        if search.targets is not None:
-            return search.targets
-        usage = {cell: amount for cell, amount in search.usage.items() if amount}
-        contested = search.contested
-        request = Request(workload, queue, usage, contested)
-        if queue.by_age or not usage:
-            return self._victims(request)
-        if len(usage) == 1 and len(contested) == 1:
-            # The same request that was simulated to judge the flavor.
-            ((cell, amount),) = usage.items()
-            return ask.judged[cell, amount].targets
-        tree = queue.tree
-        stamp = tree.stamp if self.fair is not None else max(tree.stamps[cell] for cell in usage)
-        key = (*usage.items(), contested)
-        known = ask.victims.get(key)
-        if known is None or known[0] != stamp:
-            known = ask.victims[key] = stamp, self._victims(request)
-        return known[1]
-
-    def _victims(self, request: Request) -> list[Target]:
-        if request.queue.never_preempts or no_victims(request, fair=self.fair is not None):
-            return []
-        if self.fair is not None:
-            return fair_targets(self.forest, self.book, request, self.fair.strategies)
-        return classic_targets(self.forest, request)
 
     def _process(self, entry: Entry) -> Verdict:
         search = entry.search
@@ -178,11 +100,11 @@ class Cycle:
         gone = list(self._leaving.values())
         gone += [target.holder for target in entry.targets if target.holder.key not in self._leaving]
         for holder in gone:
-            remove_usage(self.forest, holder)
+            remove_usage(self._forest, holder)
         node = entry.queue.node
         fits = all(node.available(cell) >= amount for cell, amount in entry.search.usage.items())
         for holder in gone:
-            add_usage(self.forest, holder)
+            add_usage(self._forest, holder)
         return fits
 
     def _reserve(self, entry: Entry) -> None:

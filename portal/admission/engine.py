@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from portal.admission import messages
 from portal.admission.decisions import Decision, Evict, EvictionReason, PendingReason
+from portal.admission.judging import Judge
 from portal.admission.model import (
     ClusterQueueSpec,
     CohortSpec,
@@ -62,7 +63,7 @@ class Engine:
 
     def set_fair_sharing(self, fair_sharing: FairSharing | None, now: float) -> None:
         """Turn fair sharing on, off, or to other strategies; everything waiting is looked at again."""
-        self._state.fair = fair_sharing
+        self._state.judge = Judge(self._state.forest, fair_sharing)
         self._state.forest.restamp()
         for queue in self._state.forest.queues.values():
             self._state.notify(queue, now)
@@ -165,19 +166,21 @@ class Engine:
 
     def finish(self, key: str, now: float) -> None:
         """The workload ended, whether it ran or still waited."""
-        if key in self._state.workloads:
-            self.delete(key, now)
+        if self._drop(key, now):
             self._state.finished.add(key)
 
     def delete(self, key: str, now: float) -> None:
         """The workload is gone from the cluster."""
-        state = self._state
-        workload = state.workloads.get(key)
+        if not self._drop(key, now):
+            self._state.finished.discard(key)
+
+    def _drop(self, key: str, now: float) -> bool:
+        workload = self._state.workloads.get(key)
         if workload is None:
-            state.finished.discard(key)
-            return
-        state.leave(workload, now)
-        state.forget(workload)
+            return False
+        self._state.leave(workload, now)
+        self._state.forget(workload)
+        return True
 
     def set_active(self, key: str, now: float, *, active: bool) -> list[Decision]:
         """Activate a workload, or deactivate it.

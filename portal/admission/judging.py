@@ -1,32 +1,46 @@
 """How one cell could be had for some amount: free, after evictions (of whom), or not at all; judged once per state."""
 
-from collections.abc import Callable
-
 from portal.admission.asks import Ask, Single
 from portal.admission.candidates import Request, add_usage, remove_usage
+from portal.admission.fairness import fair_targets
 from portal.admission.forest import Forest
 from portal.admission.judgements import Judgement, Mode, Target
-from portal.admission.model import PreemptionPolicy
+from portal.admission.model import FairSharing, PreemptionPolicy
 from portal.admission.nodes import borrowing_height
+from portal.admission.prospects import no_victims
 from portal.admission.queue import Queue
+from portal.admission.shares import ShareBook
+from portal.admission.victims import classic_targets
 from portal.admission.workloads import Workload
 
 
 class Judge:
     """Judges cells as the usage stands, and remembers it with the ask for as long as nothing changes there.
 
-    `victims` finds whom a request would evict. Under fair sharing that depends on all cells of the tree.
+    Under fair sharing whom a request would evict depends on all cells of the tree. `book` is the shares as they stand.
     """
 
-    def __init__(self, forest: Forest, victims: Callable[[Request], list[Target]], *, fair: bool) -> None:
+    def __init__(self, forest: Forest, fair: FairSharing | None) -> None:
         self._forest = forest
-        self._victims = victims
-        self._fair = fair
+        self.fair = fair
+        self.book = ShareBook(forest.cells.names)
+
+    def open_book(self) -> None:
+        """Forget the shares that were worked out for another cycle."""
+        self.book = ShareBook(self._forest.cells.names)
+
+    def victims(self, request: Request) -> list[Target]:
+        """Whom a request would evict; nobody where that is impossible or forbidden."""
+        if request.queue.never_preempts or no_victims(request, fair=self.fair is not None):
+            return []
+        if self.fair is not None:
+            return fair_targets(self._forest, self.book, request, self.fair.strategies)
+        return classic_targets(self._forest, request)
 
     def of(self, queue: Queue, ask: Ask, cell: int, total: int) -> Judgement:
         """Judge `total` of a cell; evictions are left open."""
         tree = queue.tree
-        stamp = tree.stamp if self._fair else tree.stamps[cell]
+        stamp = tree.stamp if self.fair is not None else tree.stamps[cell]
         if queue.by_age:
             # Whom it may evict depends on when it was created, not on its shape alone.
             return self._fresh(queue, stamp, cell, total)
@@ -38,7 +52,7 @@ class Judge:
     def of_single(self, queue: Queue, single: Single) -> Judgement:
         """The same for a flavor of an ask for one resource."""
         tree, known = queue.tree, single.judgement
-        stamp = tree.stamp if self._fair else tree.stamps[single.cell]
+        stamp = tree.stamp if self.fair is not None else tree.stamps[single.cell]
         if known is None or known.stamp != stamp or queue.by_age:
             known = single.judgement = self._fresh(queue, stamp, single.cell, single.amount)
         return known
@@ -66,13 +80,13 @@ class Judge:
     def _borrows_by_force(self, queue: Queue) -> bool:
         preemption = queue.spec.preemption
         return preemption.borrow_within_cohort or (
-            self._fair and preemption.reclaim_within_cohort is not PreemptionPolicy.NEVER
+            self.fair is not None and preemption.reclaim_within_cohort is not PreemptionPolicy.NEVER
         )
 
     def settle(self, queue: Queue, workload: Workload, judgement: Judgement, cell: int, amount: int) -> None:
         """Work out an open judgement: whether evictions could free so much, and how far it would be borrowed then."""
         forest = self._forest
-        targets = self._victims(Request(workload, queue, {cell: amount}, frozenset((cell,))))
+        targets = self.victims(Request(workload, queue, {cell: amount}, frozenset((cell,))))
         if not targets:
             judgement.mode, judgement.height = Mode.NO_CANDIDATES, borrowing_height(queue.node, cell, amount)[0]
             return

@@ -3,6 +3,7 @@
 from portal.admission.cycle import Cycle, Outcome, Verdict
 from portal.admission.decisions import Admit, Decision, Evict, EvictionReason
 from portal.admission.model import PreemptionPolicy
+from portal.admission.nomination import nominate
 from portal.admission.prospects import hopeless
 from portal.admission.queue import Queue
 from portal.admission.state import State
@@ -46,7 +47,7 @@ def _hopeless(state: State, queue: Queue, workload: Workload) -> bool:
     scan = state.scans.get(workload.key) if state.scans else None
     if scan is not None and scan.pending():
         return False
-    return hopeless(queue, workload, fair=state.fair is not None)
+    return hopeless(queue, workload, fair=state.judge.fair is not None)
 
 
 def _heads(state: State) -> Heads:
@@ -94,10 +95,21 @@ def _cycle(state: State, heads: Heads, without_hope: Heads) -> list[Verdict]:
             for queue, head in without_hope
             if queue.tree in trees and queue.spec.preemption.reclaim_within_cohort is not PreemptionPolicy.ANY
         ]
-    verdicts = Cycle(state.forest, state.fair, state.text, state.number, state.scans).run(heads)
+    judge, text = state.judge, state.text
+    judge.open_book()
+    entries = [nominate(judge, queue, head, _scan(state, queue, head), text) for queue, head in heads]
+    verdicts = Cycle(state.forest, judge).run(entries)
     if without_hope:
         verdicts = [verdict for verdict in verdicts if verdict.entry.workload.key not in skipped]
     return verdicts
+
+
+def _scan(state: State, queue: Queue, head: Workload) -> FlavorScan | None:
+    """Where the head's search goes on, unless capacity came back since and it starts over."""
+    scan = state.scans.get(head.key) if state.scans else None
+    if scan is not None and state.number - scan.cycle > 1 and queue.generation > scan.generation:
+        return None
+    return scan
 
 
 def _reject(state: State, queue: Queue, workload: Workload) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from portal.admission import messages
 from portal.admission.decisions import Decision, Evict, EvictionReason, Pending, PendingReason, Released
 from portal.admission.forest import Forest, Root
+from portal.admission.judging import Judge
 from portal.admission.model import FairSharing, PodSetAssignment
 from portal.admission.queue import Queue
 from portal.admission.texts import AmountText
@@ -20,10 +21,10 @@ class State:
     """
 
     def __init__(self, fair: FairSharing | None, text: Callable[[str, int], str], *, explains: bool) -> None:
-        self.fair = fair
         self.explains = explains
         self.format = text
         self.forest = Forest()
+        self.judge = Judge(self.forest, fair)
         self.workloads: dict[str, Workload] = {}
         self.finished: set[str] = set()
         self.inactive: set[str] = set()
@@ -154,8 +155,9 @@ class State:
 
     def copy(self) -> "State":
         """An independent copy, which forgets what has finished."""
-        twin = State(self.fair, self.format, explains=self.explains)
+        twin = State(self.judge.fair, self.format, explains=self.explains)
         twin.forest = self.forest.copy()
+        twin.judge = Judge(twin.forest, self.judge.fair)
         twin.workloads = dict(self.workloads)
         twin.inactive, twin.evicted = set(self.inactive), set(self.evicted)
         twin.scans, twin.messages = dict(self.scans), dict(self.messages)

@@ -1,7 +1,7 @@
 """Whose turn it is within one cycle: the order in which the heads of all queues are processed."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from portal.admission.flavors import Search
 from portal.admission.judgements import Target
@@ -18,7 +18,7 @@ class Entry:
     queue: Queue
     workload: Workload
     search: Search
-    targets: list[Target] = field(default_factory=list)
+    targets: list[Target]
 
 
 def classic_order(entries: list[Entry]) -> Iterator[Entry]:

@@ -5,6 +5,7 @@ Three kinds of candidates, in this order: those over whom the preemptor's queue 
 greedily until the preemptor fits, then given back where not needed; the choice is Kueue's, not a minimal one.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from enum import IntEnum
 
@@ -68,7 +69,7 @@ def _restore(forest: Forest, targets: list[Target]) -> None:
         add_usage(forest, target.holder)
 
 
-class _Search:
+class _Search(ABC):
     """What both searches share. `any_hierarchical`, `any_from_others`: whether there are such candidates."""
 
     any_hierarchical = False
@@ -92,9 +93,9 @@ class _Search:
         node = self.request.queue.node
         return all(node.nominal[cell] > node.usage[cell] for cell in self.request.contested)
 
+    @abstractmethod
     def victims(self, *, borrowing: bool) -> Iterator[tuple[Holder, PreemptionReason]]:
         """Who may be evicted next, while the caller evicts everybody he is given."""
-        raise NotImplementedError
 
     def _by_priority(self, holder: Holder) -> _Variant:
         if not self.preemption.borrow_within_cohort:
