@@ -69,6 +69,8 @@ class Workload(models.Model):
     key_id = models.CharField(max_length=32, default="", blank=True)  # server key of derived tokens
     key_rotation = models.PositiveIntegerField(default=1)
     deadline_at = models.DateTimeField(null=True)
+    last_used_at = models.DateTimeField(null=True)  # of this run, as far as the gateway asks the portal; None: unknown
+    idle_stop_at = models.DateTimeField(null=True)  # when it stops unless it is used
     data_kept_until = models.DateTimeField(null=True)
     created_at = models.DateTimeField()
     queued_at = models.DateTimeField(null=True)

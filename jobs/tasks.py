@@ -30,8 +30,9 @@ def _one_pass(lease: Lease) -> float | None:
 
 @shared_task(name="jobs.enforce_deadlines")
 def enforce_deadlines() -> int:
-    """Every 5 s: stops notebooks and endpoints whose time is over, and what still goes on in archived teams."""
+    """Every 5 s: stops what is over its time, notebooks that nobody uses, and what still goes on in archived teams."""
     over = sum(services.stop_by_deadline(workload_id=one) for one in services.over_deadline())
+    over += sum(services.stop_idle(workload_id=one) for one in services.idle_too_long())
     return over + sum(services.stop_in_archived_team(workload_id=one) for one in services.in_archived_teams())
 
 

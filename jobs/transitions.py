@@ -37,6 +37,8 @@ AT_THE_BEGINNING: Mapping[str, object] = {
     "started_at": None,
     "finished_at": None,
     "deadline_at": None,
+    "last_used_at": None,
+    "idle_stop_at": None,
 }
 
 

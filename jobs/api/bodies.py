@@ -123,6 +123,12 @@ class WorkloadAnswer(serializers.Serializer[Any]):
     finished_at = serializers.DateTimeField(allow_null=True)
     connect_url = serializers.CharField(allow_null=True)
     endpoint_url = serializers.CharField(allow_null=True)
+    last_used_at = serializers.DateTimeField(
+        allow_null=True, required=False, help_text="Notebooks: when it was last open in a browser; null: not known."
+    )
+    idle_stop_at = serializers.DateTimeField(
+        allow_null=True, required=False, help_text="Notebooks: when it stops unless it is opened again; null: never."
+    )
     as_of = serializers.DateTimeField(allow_null=True)
 
 

@@ -1,7 +1,7 @@
 """What an actor may read of workloads: rows and small dataclasses, by a constant number of queries."""
 
 from jobs.selectors.answering import preview
-from jobs.selectors.answers import connect_path, endpoint_url, message, represent, represent_runs, way_out
+from jobs.selectors.answers import connect_path, endpoint_url, idle_left, message, represent, represent_runs, way_out
 from jobs.selectors.context import judged_by, spec_context
 from jobs.selectors.keys import in_use, key, next_key, notebook_host, shown
 from jobs.selectors.logs import LogText, log_access, log_after, log_containers, log_text
@@ -36,6 +36,7 @@ __all__ = [
     "endpoint_url",
     "events",
     "explain",
+    "idle_left",
     "in_use",
     "is_owner",
     "judged_by",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from jobs.models import Run, Workload
@@ -11,6 +11,7 @@ from jobs.selectors import waiting
 from jobs.selectors.words import sentence
 from jobs.states import EXPLANATIONS, Reason, State
 from portal.cluster import selectors as cluster
+from portal.kernel import clock
 from quotas import selectors as quotas
 
 PLURALS: Mapping[str, str] = {"notebook": "notebooks", "training": "training-jobs", "endpoint": "endpoints"}
@@ -36,6 +37,9 @@ LONG_FIELDS: Mapping[str, tuple[str, ...]] = {
     "training": ("env", "command", "args"),
     "endpoint": ("env", "args"),
 }
+
+
+WORTH_A_WORD = timedelta(minutes=2)
 
 
 def represent(row: Workload, *, detail: bool, language: str | None) -> dict[str, Any]:
@@ -72,6 +76,7 @@ def represent(row: Workload, *, detail: bool, language: str | None) -> dict[str,
         **{name: spec.get(name) for name in ("cpu", "memory", "image", "max_duration")},
         "priority": row.priority or None,
         **{name: spec.get(name) for name in OWN_FIELDS[row.kind]},
+        **_use(row),
     }
     if detail:
         body |= {name: row.bulk.get(name) for name in LONG_FIELDS[row.kind]}
@@ -132,6 +137,26 @@ def connect_path(row: Workload) -> str | None:
 def endpoint_url(row: Workload) -> str | None:
     """The address of a model server, whatever its state: the state says whether it answers."""
     return f"{row.cluster.endpoint_url.rstrip('/')}/e/{row.pk}/v1" if row.kind == "endpoint" else None
+
+
+def _use(row: Workload) -> dict[str, str | None]:
+    """When a notebook was last open, and when it stops unless it is opened again: only while it runs."""
+    if row.kind != "notebook":
+        return {}
+    ends = row.idle_stop_at if row.state == State.RUNNING else None
+    return {"last_used_at": _stamp(row.last_used_at), "idle_stop_at": _stamp(ends)}
+
+
+def idle_left(row: Workload) -> int | None:
+    """Seconds until a notebook stops unless it is opened; None while somebody has it open, and where nothing ends it.
+
+    Use is noted once a minute at most, so only two minutes without it are worth a word.
+    """
+    now = clock.now()
+    if row.state != State.RUNNING or row.last_used_at is None or row.idle_stop_at is None:
+        return None
+    unused = now - row.last_used_at
+    return max(0, int((row.idle_stop_at - now).total_seconds())) if unused >= WORTH_A_WORD else None
 
 
 def _replicas(row: Workload) -> dict[str, int] | None:

@@ -15,6 +15,7 @@ from jobs.errors import StopFirst
 from jobs.manifests.secrets import Derived
 from jobs.models import Run, Workload
 from jobs.services.history import record
+from jobs.services.idling import stops_at
 from jobs.services.judging import belonging, chosen_flavor, columns
 from jobs.services.rights import changeable
 from jobs.specs import CHANGEABLE_LIVE, Spec, parse_change, to_json
@@ -63,6 +64,9 @@ def _values(row: Workload, after: Spec, changed: frozenset[str], *, live: bool) 
         run = Run.objects.filter(workload=row, ended_at=None).first()
         since = run.admitted_at if run else None
         values["deadline_at"] = since + timedelta(seconds=after.max_duration) if since and after.max_duration else None
+    if "idle_timeout" in changed:
+        limit = getattr(after, "idle_timeout", None)
+        values["idle_stop_at"] = stops_at(row.last_used_at, limit) if live else None
     if "min_replicas" in changed:
         values["replicas_desired"] = after.pods
     return values

@@ -16,6 +16,7 @@ from jobs import selectors
 from jobs.manifests import secrets
 from jobs.models import ConnectTicket, Workload
 from jobs.services.history import record
+from jobs.services.idling import note_use
 from jobs.states import State
 from portal.kernel import clock
 from portal.kernel.actors import Actor, Person
@@ -73,7 +74,10 @@ def trade_ticket(ticket: str, *, host: str) -> str | None:
 
 
 def connect_allowed(cookie: str, *, host: str) -> Pass | None:
-    """Whether this cookie opens the notebook at `host` now. The right is read each time: a lost one counts at once."""
+    """Whether this cookie opens the notebook at `host` now. The right is read each time: a lost one counts at once.
+
+    Being asked is what is known of a notebook's use.
+    """
     if not cookie:
         return None
     live = ConnectTicket.objects.filter(cookie_digest=_digest(cookie), session_until__gt=clock.now())
@@ -81,6 +85,7 @@ def connect_allowed(cookie: str, *, host: str) -> Pass | None:
     if found is None or not _at_host(found.workload, host) or not _may_still(found):
         return None
     row = found.workload
+    note_use(row)
     derived = selectors.in_use(row) or selectors.next_key(row)
     try:
         token = secrets.token(derived, row.pk, settings.TOKEN_KEYS)

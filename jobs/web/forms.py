@@ -131,7 +131,7 @@ NOTEBOOK = Form(
         Field(
             "idle_timeout",
             _("Stop when idle for"),
-            _("Gives the GPU back when nobody works in it."),
+            _("Gives the GPU back when nobody has it open in a browser for so long, even if it computes."),
             "duration",
             more=True,
         ),

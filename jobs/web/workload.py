@@ -71,6 +71,7 @@ def _context(actor: Person, row: Any) -> dict[str, Any]:
         "instead": [choice(way).label for way in explained["ways_out"] if way["change"]] if explained else [],
         "managers_way": _managers_way(explained),
         "taken": selectors.taken_from_workload(actor, row.pk) if row.preemptions else [],
+        "idle_left": selectors.idle_left(row),
         "way_out": selectors.way_out(row, get_language()),
         "may_start": state in STARTABLE,
         "may_stop": state in LIVE_STATES and state is not State.STOPPING,

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-from urllib.parse import parse_qs, urlsplit
-
 import pytest
 from django.contrib.sessions.models import Session
 from pytest_django.fixtures import Settings
 
 from jobs import selectors, services, transitions
 from jobs.models import ConnectTicket, Workload
-from jobs.services.connect import TICKET_PARAMETER
 from jobs.states import Reason
 from portal.kernel.actors import Machine, Person
 from portal.kernel.errors import Conflict, Denied, NotFound
@@ -20,26 +16,20 @@ from tenants.models import Membership, User
 from tests.conftest import FrozenClock
 from tests.factories import jobs
 from tests.factories.quotas import Lab
+from tests.jobs.opening import SESSION, logged_in, opened
 
 pytestmark = pytest.mark.django_db
-SESSION = "portal-session-key"
 
 
 @pytest.fixture
 def notebook(owner: Person, room: Lab, frozen: FrozenClock) -> Workload:
     """A running one, whose owner is logged in."""
-    Session.objects.create(session_key=SESSION, session_data="", expire_date=frozen.at + timedelta(days=14))
+    logged_in(frozen)
     jobs.with_gateway(room.cluster)
     row = jobs.submitted(owner, "notebook")
     with transaction():
         transitions.move(row, reason=Reason.READY, now=frozen.at)
     return row
-
-
-def opened(owner: Person, notebook: Workload) -> tuple[str, str]:
-    """The ticket and the host of a fresh way in."""
-    url = urlsplit(services.connect_ticket(owner, workload_id=notebook.pk, session=SESSION))
-    return parse_qs(url.query)[TICKET_PARAMETER][0], url.netloc
 
 
 def test_the_owner_gets_in(owner: Person, notebook: Workload) -> None:
