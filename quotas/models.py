@@ -236,6 +236,26 @@ class Allocation(models.Model):
         ]
 
 
+class Disagreement(models.Model):
+    """Where Kueue and the model of admission differ now, and how often they have for more than a moment.
+
+    `kind`: `room` (the model would admit it) or `order` (Kueue tells another order of a queue). `open`: uid of the
+    Kueue Workload, or name of the ClusterQueue -> when it was first seen (RFC 3339). `total` counts those that lasted.
+    """
+
+    id = models.UUIDField(primary_key=True, default=ids.uuid7, editable=False)
+    cluster_id = models.UUIDField()
+    cluster_name = models.CharField(max_length=40)
+    kind = models.CharField(max_length=8)
+    open = models.JSONField(default=dict)
+    lasting = models.PositiveIntegerField(default=0)
+    total = models.PositiveBigIntegerField(default=0)
+    looked_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["cluster_id", "kind"], name="disagreement_once")]
+
+
 class Basis(models.TextChoices):
     """What a forecast rests on: past durations; only time limits that were asked for; nothing that would do."""
 

@@ -8,7 +8,7 @@ from portal.cluster.factory import gateway_of_pass
 from portal.kernel import work
 from portal.kernel.work import Lease
 from quotas import reconcile
-from quotas.services import forecasting
+from quotas.services import disagreeing, forecasting
 
 
 @shared_task(name="flavor.reconcile")
@@ -39,6 +39,12 @@ def reconcile_queue(object_id: str) -> None:
 def calibrate() -> int:
     """Every minute: how past forecasts of likely starts did."""
     return forecasting.calibrate()
+
+
+@shared_task(name="quotas.compare")
+def compare() -> int:
+    """Every 15 s: where Kueue and the model of admission differ."""
+    return disagreeing.compare()
 
 
 def _one_pass(lease: Lease) -> float | None:

@@ -184,6 +184,9 @@ class Blocker(serializers.Serializer[Any]):
     resource = serializers.CharField(allow_null=True)
     needed = serializers.IntegerField(allow_null=True)
     available = serializers.IntegerField(allow_null=True)
+    note = serializers.CharField(
+        allow_null=True, help_text="What the model of admission adds: where it disagrees, or while Kueue is silent."
+    )
 
 
 class Position(serializers.Serializer[Any]):

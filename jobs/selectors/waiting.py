@@ -15,6 +15,7 @@ from portal.cluster import names
 from portal.cluster import selectors as cluster
 from portal.cluster.models import MirrorObject
 from portal.kernel.actors import Actor
+from quotas import planning
 from quotas.planning import Standing, Wait
 from tenants.policies import can
 from tenants.roles import Permission
@@ -94,7 +95,27 @@ def _blocker(row: Workload, found: Wait | None) -> dict[str, Any]:
         "resource": told.get("resource") or row.flavor.resource or None,
         "needed": found.needed if found else int(needed) if str(needed).isdigit() else None,
         "available": found.available if found else None,
+        "note": _note(row, found),
     }
+
+
+def _note(row: Workload, found: Wait | None) -> str | None:
+    """What the model adds to Kueue's words: that it sees room where Kueue does not, or why it waits while Kueue has not
+    spoken yet."""
+    if found is None:
+        return None
+    if found.disagrees:
+        since = planning.disagrees_since(row.cluster_id, found.me.uid)
+        told = gettext("Kueue has not admitted it although by our reading there is room, since %(since)s.")
+        return told % {"since": since.isoformat(timespec="seconds")} if since else None
+    if row.reason != Reason.IN_LINE:
+        return None
+    values = {"needed": found.needed, "available": found.available, "flavor": row.flavor.name, "n": len(found.ahead)}
+    if found.available < found.needed:
+        told = gettext("By our reading it needs %(needed)s of %(flavor)s, and %(available)s can be had now.")
+    else:
+        told = gettext("By our reading there is room for it; %(n)s are tried before it.")
+    return told % values
 
 
 def _ways_out(actor: Actor, row: Workload, state: Standing) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
@@ -50,6 +50,8 @@ log = logging.getLogger(__name__)
 _APPLY = "application/apply-patch+yaml"
 _MERGE = "application/merge-patch+json"
 _JSON = "application/json"
+_VISIBILITY = "visibility.kueue.x-k8s.io/v1beta2"
+_MOST_PENDING = 10_000
 _RENEW_EVERY = 5.0
 _POOL = 64
 
@@ -237,6 +239,12 @@ class KubeGateway:
                 continue
             kinds[group_version] = frozenset(str(each.get("kind", "")) for each in listed)
         return Discovery(version, kinds)
+
+    def pending(self, cluster_queue: str) -> Sequence[str]:
+        path = f"/apis/{_VISIBILITY}/clusterqueues/{quote(cluster_queue, safe='')}/pendingworkloads"
+        items = self._json("GET", path, {"limit": str(_MOST_PENDING)}).get("items") or []
+        found = [each.get("metadata") or {} for each in items]
+        return [f"{each.get('namespace', '')}/{each.get('name', '')}" for each in found]
 
     def _json(
         self,

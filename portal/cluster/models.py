@@ -87,6 +87,22 @@ class MirrorObject(models.Model):
         ]
 
 
+class PendingOrder(models.Model):
+    """The order in which Kueue itself will try what waits in one ClusterQueue, as its visibility API last said.
+
+    `keys`: "namespace/name" of Kueue Workloads. Without a row the API is not there, or nothing has changed yet.
+    """
+
+    id = models.UUIDField(primary_key=True, default=ids.uuid7, editable=False)
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="+")
+    queue = models.CharField(max_length=253)
+    keys = models.JSONField(default=list)
+    seen_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["cluster", "queue"], name="pending_order_once")]
+
+
 class LogInterest(models.Model):
     """Somebody looks at a workload's logs until `until`: the log reader streams while there is interest."""
 

@@ -6,7 +6,7 @@ Objects are plain JSON dicts in Kubernetes' own shape.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -242,3 +242,7 @@ class ClusterGateway(Protocol):
 
     def discover(self) -> Discovery:
         """Version and served kinds."""
+
+    def pending(self, cluster_queue: str) -> Sequence[str]:
+        """`namespace/name` of the Kueue Workloads that wait in a ClusterQueue, in the order in which Kueue will try
+        them (its visibility API). Raises Missing where there is no such API or no such queue."""

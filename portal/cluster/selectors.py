@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db.models import Q
 
 from portal.cluster.applied import key_of
-from portal.cluster.models import MirrorObject, MirrorStream
+from portal.cluster.models import MirrorObject, MirrorStream, PendingOrder
 
 
 @dataclass(frozen=True)
@@ -90,8 +90,8 @@ def reserved(cluster_id: UUID) -> list[MirrorObject]:
 
 
 def pending(cluster_id: UUID, cluster_queues: Collection[str]) -> list[MirrorObject]:
-    """The Kueue Workloads that wait for quota in these ClusterQueues, in Kueue's order: queue by queue, priority, time
-    of queueing, uid. `workload_id` is set where one of ours stands behind it."""
+    """The Kueue Workloads that wait for quota in these ClusterQueues, in Kueue's order: queue by queue, as it told,
+    else by priority, time of queueing, uid. `workload_id` is set where one of ours stands behind it."""
     queues = {
         (row.namespace, row.name): str((row.data.get("spec") or {}).get("clusterQueue") or "")
         for row in MirrorObject.objects.filter(cluster=cluster_id, kind="LocalQueue")
@@ -106,7 +106,18 @@ def pending(cluster_id: UUID, cluster_queues: Collection[str]) -> list[MirrorObj
         queue = wanted.get((row.namespace, str(spec.get("queueName") or "")))
         if queue is not None:
             found.append((queue, -int(spec.get("priority") or 0), queued_at(row), row.uid, row))
-    return [place[-1] for place in sorted(found, key=lambda place: place[:-1])]
+    ours = [place[-1] for place in sorted(found, key=lambda place: place[:-1])]
+    told = [key for _, keys in sorted(pending_orders(cluster_id).items()) for key in keys]
+    places = {key: place for place, key in enumerate(told)}
+    known = [places.get(f"{row.namespace}/{row.name}") for row in ours]
+    if None in known:
+        return ours
+    return sorted(ours, key=lambda row: places[f"{row.namespace}/{row.name}"])
+
+
+def pending_orders(cluster_id: UUID) -> dict[str, list[str]]:
+    """ClusterQueue -> "namespace/name" of what waits in it, in the order in which Kueue says that it will try them."""
+    return dict(PendingOrder.objects.filter(cluster=cluster_id).values_list("queue", "keys"))
 
 
 def queued_at(row: MirrorObject) -> str:

@@ -16,6 +16,7 @@ from django.db.models import QuerySet
 from portal.cluster import content, factory
 from portal.cluster.mirror import Mirror
 from portal.cluster.models import Cluster
+from portal.cluster.pending import PendingWatch
 from portal.cluster.port import (
     ClusterError,
     ClusterGateway,
@@ -141,6 +142,8 @@ class ClusterWatch(threading.Thread):
             mirror = Mirror(self.cluster, self._fence)
             probe = Probe(term, gateway)
             probe.start()
+            pending = PendingWatch(self.cluster, term, gateway)
+            pending.start()
             for kind in sorted(content.MIRRORED):
                 resume_from = mirror.resume_from(kind)
                 KindStream(
@@ -151,7 +154,7 @@ class ClusterWatch(threading.Thread):
                     resume_from=resume_from,
                     wanted=self._of_tenants if kind == "Event" else lambda _: True,
                 ).start()
-            self._write_until_over(term, mirror, probe)
+            self._write_until_over(term, mirror, probe, pending)
         except NotLeading:
             log.warning("another watcher leads cluster %s now", self.cluster.name)
         except (DatabaseError, InterfaceError) as error:
@@ -163,7 +166,7 @@ class ClusterWatch(threading.Thread):
         """Events of tenants' namespaces only: other people's are many, and nobody here asks for them."""
         return str((event.get("metadata") or {}).get("namespace") or "").startswith(self.cluster.prefix)
 
-    def _write_until_over(self, term: Term, mirror: Mirror, probe: Probe) -> None:
+    def _write_until_over(self, term: Term, mirror: Mirror, probe: Probe, pending: PendingWatch) -> None:
         hold_at = 0.0
         while not self._stopping():
             items = collect(term)
@@ -172,6 +175,7 @@ class ClusterWatch(threading.Thread):
                 hold_at = clock.monotonic() + HOLD_EVERY
             if items:
                 self._persist(mirror, items)
+                pending.changed(item.entry for item in items if isinstance(item, Seen))
                 self._note_trouble(items, probe)
             self._tell_health(probe)
 

@@ -206,6 +206,7 @@ CELERY_BEAT_SCHEDULE = {
     "policies": {"task": "jobs.enforce_deadlines", "schedule": 5.0, "options": {"expires": 5}},
     "forecasts": {"task": "jobs.forecast", "schedule": 5.0, "options": {"expires": 5}},
     "calibration": {"task": "quotas.calibrate", "schedule": 60.0, "options": {"expires": 60}},
+    "disagreements": {"task": "quotas.compare", "schedule": 15.0, "options": {"expires": 15}},
     "orphans": {"task": "jobs.find_orphans", "schedule": 10.0, "options": {"expires": 10}},
 }
 CELERY_BEAT_SCHEDULE_FILENAME = env.text("TURNO_BEAT_FILE", str(BASE_DIR / "var" / "beat" / "schedule"))

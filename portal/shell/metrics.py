@@ -33,6 +33,11 @@ metrics.gauge(
     planning.figures,
 )
 
+DISAGREEMENTS = "Where Kueue and the model of admission differ for more than 30 s, by kind: room or order"
+metrics.gauge("turno_admission_disagreements", f"{DISAGREEMENTS}; now.", ["cluster", "kind"], planning.lasting)
+# The gauge has the plain name, so that the counter needs one of its own.
+metrics.total("turno_admission_disagreed", f"{DISAGREEMENTS}; so far.", ["cluster", "kind"], planning.totals)
+
 
 def view(request: HttpRequest) -> HttpResponse:
     """404 for everybody else, as for a missing page."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 REGISTRY = CollectorRegistry(auto_describe=True)
@@ -36,6 +36,24 @@ class QueryCollector(Collector):
         for values, number in self.query():
             family.add_metric(list(values), number)
         yield family
+
+
+class TotalCollector(QueryCollector):
+    """A counter that is kept in the database, so that it goes on over restarts and is one for all processes."""
+
+    def describe(self) -> Iterable[Metric]:
+        return [CounterMetricFamily(self.name, self.text, labels=self.labels)]
+
+    def collect(self) -> Iterator[Metric]:
+        family = CounterMetricFamily(self.name, self.text, labels=self.labels)
+        for values, number in self.query():
+            family.add_metric(list(values), number)
+        yield family
+
+
+def total(name: str, text: str, labels: list[str], query: Query) -> None:
+    """Registers a counter read from the database at each scrape; `name` without its `_total`."""
+    REGISTRY.register(TotalCollector(name, text, labels, query))
 
 
 def gauge(name: str, text: str, labels: list[str], query: Query) -> None:

@@ -1,6 +1,7 @@
 """What admission would decide: the mirrored state in the model of `portal.admission`, and questions to it."""
 
 from quotas.planning.calibration import figures
+from quotas.planning.disagreements import disagrees_since, lasting, totals
 from quotas.planning.forecast import Estimate
 from quotas.planning.forecasts import Likely, Track, latest, track
 from quotas.planning.lengths import Template
@@ -20,11 +21,14 @@ __all__ = [
     "Track",
     "Wait",
     "alternatives",
+    "disagrees_since",
     "figures",
     "foresee_request",
+    "lasting",
     "latest",
     "preview",
     "standing",
+    "totals",
     "track",
     "wait_of",
 ]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from portal.admission import Admit, ClusterQueueSpec, Engine, QuotaCell, WorkloadSpec, translation
+from portal.admission import Admit, ClusterQueueSpec, Decision, Engine, Evict, QuotaCell, WorkloadSpec, translation
 from portal.cluster import selectors as mirror
 from portal.cluster.models import MirrorObject
 from portal.kernel import clock
@@ -63,6 +63,7 @@ class Standing:
     now: float
     as_of: datetime | None
     hasty: frozenset[str]
+    orders: Mapping[str, Sequence[str]] = field(default_factory=dict)  # ClusterQueue -> keys, as Kueue itself says
 
     def lendable(self, queue: str, flavor: str, resource: str) -> int:
         """What the queue owns of it, does not use, and lends."""
@@ -86,13 +87,30 @@ class Standing:
         return frozenset({flavor} | others)
 
     def waiting(self, queue: str) -> list[Member]:
-        """Who waits in a queue by Kueue's word, in the order in which they are tried."""
-        return _in_order(one for one in self.members.values() if one.queue == queue)
+        """Who waits in a queue, in the order in which they are tried: Kueue's own where it has told of all of them."""
+        ours = _in_order(one for one in self.members.values() if one.queue == queue)
+        places = {key: place for place, key in enumerate(self.orders.get(queue, ()))}
+        if not all(one.key in places for one in ours):
+            return ours
+        return sorted(ours, key=lambda member: places[member.key])
 
     def waiting_in_cohort(self, queue: str) -> list[Member]:
-        """Who waits in all queues whose quotas hang together with this one's: priority first, then age."""
+        """Who waits in all queues whose quotas hang together with this one's: priority first, then age; those of one
+        queue in that queue's order."""
         root = self.roots.get(queue, queue)
-        return _in_order(one for one in self.members.values() if self.roots.get(one.queue, one.queue) == root)
+        together = _in_order(one for one in self.members.values() if self.roots.get(one.queue, one.queue) == root)
+        lines = {name: iter(self.waiting(name)) for name in {one.queue for one in together}}
+        return [next(lines[one.queue]) for one in together]
+
+    def misordered(self) -> frozenset[str]:
+        """The queues whose order Kueue tells otherwise than the model has it, of those whom both know."""
+        found = set()
+        for queue, told in self.orders.items():
+            ours = [one.key for one in _in_order(one for one in self.members.values() if one.queue == queue)]
+            known = set(ours)
+            if [key for key in told if key in known] != [key for key in ours if key in set(told)]:
+                found.add(queue)
+        return frozenset(found)
 
     def holders(self, queue: str, flavor: str, resource: str) -> list[Member]:
         """Who holds this flavor's resource in the queue's cohort, oldest first."""
@@ -117,13 +135,8 @@ def standing(cluster_id: UUID) -> Standing:
     now = clock.now()
     engine = Engine(explains=True, instant_release=True)
     specs = _queues(engine, by_kind, now.timestamp())
-    local = {
-        (o["metadata"]["namespace"], o["metadata"]["name"]): str((o.get("spec") or {}).get("clusterQueue") or "")
-        for o in by_kind["LocalQueue"]
-    }
-    members = _workloads(engine, mirror.unfinished(cluster_id), local, by_kind)
+    members = _workloads(engine, mirror.unfinished(cluster_id), by_kind, now)
     settled = engine.settle(now.timestamp())
-    hasty = frozenset(d.key for _, d in settled.decisions if isinstance(d, Admit))
     return Standing(
         cluster_id=cluster_id,
         engine=engine,
@@ -132,8 +145,15 @@ def standing(cluster_id: UUID) -> Standing:
         roots=_roots(specs.values(), by_kind["Cohort"]),
         now=settled.ended_at,
         as_of=mirror.as_of(cluster_id, "Workload"),
-        hasty=hasty,
+        hasty=_hasty([decision for _, decision in settled.decisions]),
+        orders=mirror.pending_orders(cluster_id),
     )
+
+
+def _hasty(decisions: Sequence[Decision]) -> frozenset[str]:
+    """Whom the model admits; whoever has to wait for others to leave first is none."""
+    makes_room = {one.by for one in decisions if isinstance(one, Evict)}
+    return frozenset(one.key for one in decisions if isinstance(one, Admit) and one.key not in makes_room)
 
 
 def _queues(engine: Engine, by_kind: Mapping[str, list[Object]], now: float) -> dict[str, ClusterQueueSpec]:
@@ -160,9 +180,10 @@ def _roots(specs: Iterable[ClusterQueueSpec], objects: Iterable[Object]) -> dict
 def _workloads(
     engine: Engine,
     rows: Iterable[MirrorObject],
-    local: Mapping[tuple[str, str], str],
     by_kind: Mapping[str, list[Object]],
+    now: datetime,
 ) -> dict[str, Member]:
+    local = {(o["metadata"]["namespace"], o["metadata"]["name"]): o.get("spec") or {} for o in by_kind["LocalQueue"]}
     flavors = {o["metadata"]["name"]: o for o in by_kind["ResourceFlavor"]}
     groups = {o["metadata"]["name"]: _flavors_of(o, flavors) for o in by_kind["ClusterQueue"]}
     members: dict[str, Member] = {}
@@ -170,8 +191,8 @@ def _workloads(
         obj = {"kind": "Workload", **row.data}
         reserved = row.state == "reserved"
         admission = (obj.get("status") or {}).get("admission") or {}
-        waits_in = local.get((row.namespace, str(obj["spec"].get("queueName") or "")), "")
-        queue = str(admission.get("clusterQueue") or "") if reserved else waits_in
+        waits_in = local.get((row.namespace, str(obj["spec"].get("queueName") or "")), {})
+        queue = str((admission if reserved else waits_in).get("clusterQueue") or "")
         if queue not in groups or not obj["spec"].get("podSets"):
             continue
         created = _moment(mirror.queued_at(row))
@@ -179,10 +200,16 @@ def _workloads(
         held_since = _since(obj) if reserved else None
         if held_since is not None:
             engine.restore_admitted(spec, translation.assignment(obj), held_since.timestamp())
-        else:
+        elif _is_tried(obj, waits_in, now):
             engine.submit(spec)
         members[spec.key] = _member(row, obj, spec, held_since)
     return members
+
+
+def _is_tried(obj: Object, local_queue: Object, now: datetime) -> bool:
+    """Not while its LocalQueue is on hold, nor until its back-off after an eviction is over."""
+    again = ((obj.get("status") or {}).get("requeueState") or {}).get("requeueAt")
+    return local_queue.get("stopPolicy", "None") == "None" and (not again or _moment(str(again)) <= now)
 
 
 def _member(row: MirrorObject, obj: Object, spec: WorkloadSpec, held_since: datetime | None) -> Member:

@@ -81,13 +81,13 @@ def test_an_eviction_for_unready_pods_moves_it_back_in_the_queue(on: Cluster) ->
     assert order(on, "turno-data") == ["other", "evicted"]
 
 
-def test_the_queue_costs_two_queries_whatever_its_length(
+def test_the_queue_costs_three_queries_whatever_its_length(
     on: Cluster, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     local_queue(on, "data")
     for number in range(20):
         waiting(on, f"w{number}")
-    with django_assert_num_queries(2):
+    with django_assert_num_queries(3):
         assert len(order(on, "turno-data")) == 20
 
 

@@ -181,12 +181,12 @@ def test_the_number_of_queries_does_not_grow_with_what_waits(
 ) -> None:
     client = people.signed_in(manager)
     client.get("/queue/")
-    with django_assert_num_queries(18):
+    with django_assert_num_queries(19):
         client.get("/queue/")
     for n in range(5):
         job(stage, manager, f"more-{n}")
     PriorityClass.objects.create(cluster=stage.cluster, name="urgent", value=5000)
-    with django_assert_num_queries(18):
+    with django_assert_num_queries(19):
         client.get("/queue/")
 
 
