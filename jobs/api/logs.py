@@ -20,6 +20,7 @@ from portal.kernel.errors import BadRequest, PortalError
 from portal.rest.access import actor_of, require_scope
 from portal.rest.asking import ask
 
+USUAL_TAIL = 100
 LONGEST_TAIL = 10_000
 FIRST_CHUNK = 5.0
 EVERY = 0.3
@@ -29,11 +30,11 @@ TEXT = "text/plain; charset=utf-8"
 
 @dataclass(frozen=True)
 class Wanted:
-    """The query of a log request."""
+    """The query of a log request. `tail` None: every line since the named moment."""
 
     run: int | None
     container: str
-    tail: int
+    tail: int | None
     since: str
     previous: bool
     follow: bool
@@ -60,7 +61,7 @@ def wanted(request: HttpRequest) -> Wanted:
     return Wanted(
         run=_number(request, "run", None, 10_000_000),
         container=request.GET.get("container", ""),
-        tail=_number(request, "tail", 100, LONGEST_TAIL) or 0,
+        tail=_number(request, "tail", None if request.GET.get("since") else USUAL_TAIL, LONGEST_TAIL),
         since=request.GET.get("since", ""),
         previous=_flag(request, "previous"),
         follow=_flag(request, "follow"),

@@ -199,7 +199,9 @@ class LogsView(RestView):
         parameters=[
             OpenApiParameter("run", int),
             OpenApiParameter("container", str),
-            OpenApiParameter("tail", int, description="Lines from the end; 100 where missing, at most 10,000."),
+            OpenApiParameter(
+                "tail", int, description="Lines from the end, at most 10,000; where missing 100, or with `since` all."
+            ),
             OpenApiParameter("since", str, description="RFC 3339: lines from this moment on."),
             OpenApiParameter("previous", bool, description="The container's life before its last restart."),
             OpenApiParameter("follow", bool, description="Streams what comes until the run is over."),

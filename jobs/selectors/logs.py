@@ -48,11 +48,14 @@ def log_text(
     *,
     run: int | None = None,
     container: str = "",
-    tail: int = 100,
+    tail: int | None = 100,
     since: str = "",
     previous: bool = False,
 ) -> LogText:
-    """The last `tail` lines of a run (the newest where none is named); says to the log reader that somebody looks."""
+    """The last `tail` lines of a run (None: all; the newest run where none is named).
+
+    Says to the log reader that somebody looks.
+    """
     row = log_access(actor, workload_id)
     number = row.run_number if run is None else run
     speaking, ending = _outlook(row, number)

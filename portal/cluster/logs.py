@@ -25,6 +25,7 @@ _REFRESH_BELOW = timedelta(seconds=40)
 _ANSWER = 4 * 1024 * 1024
 _LEAST_PART = 64 * 1024
 _FOLLOW_CHUNKS = 200
+_ALL = 1 << 60
 
 
 @dataclass(frozen=True)
@@ -66,12 +67,13 @@ def read(
     *,
     run: int,
     container: str = "",
-    tail: int = 100,
+    tail: int | None = 100,
     since: str = "",
     previous: bool = False,
 ) -> LogText:
-    """The last `tail` lines of every container of the run, not older than `since` (RFC 3339; else BadRequest).
+    """The last `tail` lines (None: all) of every container of the run, not older than `since` (RFC 3339, or BadRequest).
 
+    What is more than an answer may hold is left out from the beginning, which is marked where all was asked for.
     `previous`: of the container's life before its last restart. A run without logs (yet) is an empty text.
     """
     streams = _streams(workload_id, run, container, previous=previous)
@@ -151,8 +153,9 @@ def _streams(workload_id: UUID, run: int, container: str, *, previous: bool) -> 
     return [found[-1] for found in lives.values()]
 
 
-def _tail(stream: LogStream, lines: int, oldest: int | None, budget: int) -> _Part:
+def _tail(stream: LogStream, asked: int | None, oldest: int | None, budget: int) -> _Part:
     """The end of one stream, read backwards chunk by chunk until it is enough."""
+    lines = _ALL if asked is None else asked
     texts: list[str] = []
     gaps: list[str] = []
     count = size = 0
@@ -179,7 +182,11 @@ def _tail(stream: LogStream, lines: int, oldest: int | None, budget: int) -> _Pa
         lines += 1
     whole = _joined(reversed(texts))
     kept = _last_lines(whole, max(lines, 0))
-    return _Part(kept, next_seq, size > budget and len(kept) == len(whole), list(reversed(gaps)))
+    cut = size > budget and len(kept) == len(whole)
+    if cut and asked is None:
+        gaps.append(gettext("earlier lines are left out here"))
+        kept = _marker(gaps[-1]) + kept
+    return _Part(kept, next_seq, cut, list(reversed(gaps)))
 
 
 def _from_second(chunk: LogChunk, oldest: int | None) -> tuple[str, bool]:

@@ -64,11 +64,12 @@ def test_all_viewers_share_one_upstream_reading(scene: Scene) -> None:
     pod = scene.pod()
     with FaultProxy(scene.server.address) as proxy:
         scene.desk = new_desk(scene.on, proxy.address, Timeouts(connect=60, answer=60, log_silence=60))
+        scene.say(pod, "one\n")
         for _ in range(3):
             scene.look()
             scene.desk.turn()
-        scene.say(pod, "one\n")
-        scene.until(lambda: scene.read().text == "one\n")
+        scene.say(pod, "two\n")
+        scene.until(lambda: scene.read().text == "one\ntwo\n")
 
     assert len(proxy.seen) == 1
 
