@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
 import sqlite3
 import subprocess
@@ -35,13 +34,12 @@ from portal.cluster.port import JsonObject
 from portal.settings.database import database
 from tests.faultproxy.proxy import FaultProxy
 from tests.faults.client import Client, http
+from tests.faults.servers import TIED, redis_server
 from tests.tooling.processes import ROOT, Running, free_port, listens, wait_until
 
 SPEED = 10
 CONCURRENCY = 6
 PORTAL = ("web", "worker", "beat", "watch", "logs")
-# Whatever ends the suite ends its processes.
-TIED = ("setpriv", "--pdeathsig", "KILL") if shutil.which("setpriv") else ()
 NAMES = frozenset({"broker", "cluster", *PORTAL})
 
 
@@ -204,6 +202,7 @@ def programs(places: Places, ports: Ports, door: str) -> dict[str, Program]:
     command[command.index("--concurrency") + 1] = str(CONCURRENCY)
     found["worker"] = replace(found["worker"], command=tuple(command))
     found["cluster"] = replace(found["cluster"], command=(*found["cluster"].command, "--speed", str(SPEED)))
+    found["broker"] = replace(found["broker"], command=redis_server(found["broker"].command))
     beat = [f"{part}-COPY" if str(places.schedule) in part else part for part in found["beat"].command]
     found["beat"] = replace(found["beat"], command=tuple(beat))
     return found
