@@ -7,7 +7,10 @@ SMALL := --ignore tests/browser --ignore tests/fuzz
 WORKERS ?= 2
 PARALLEL := -n $(WORKERS) --dist loadfile
 
-.PHONY: help demo demo-reset cluster cluster-stop test test-processes test-services test-cluster test-browser test-fuzz check format messages bench env-demo env-test env-dev
+# What real servers could make different.
+HARD := $(addprefix tests/faults/test_,a_failing_database.py a_failing_broker.py killed_processes.py a_kill_storm.py)
+
+.PHONY: help demo demo-reset cluster cluster-stop test test-processes test-processes-services test-services test-cluster test-browser test-fuzz check format messages bench env-demo env-test env-dev
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -28,7 +31,10 @@ test: env-test ## the suite that needs nothing but Python
 	$(BIN)/python -m pytest $(PARALLEL) $(SMALL) -m "not services and not cluster and not processes" $(ARGS)
 
 test-processes: env-test ## the same Turno as real processes that are killed, paused and cut off (needs nothing but Python)
-	$(BIN)/python -m pytest $(SMALL) -m "processes" $(ARGS)
+	$(BIN)/python -m pytest $(SMALL) -m "processes and not services" $(ARGS)
+
+test-processes-services: env-test ## the hardest of these against real PostgreSQL and Redis, which are restarted and flushed
+	$(BIN)/python -m deploy.services -- $(BIN)/python -m pytest -m processes $(HARD) $(ARGS)
 
 test-services: env-test ## the same suite against real PostgreSQL and Redis found on this machine
 	$(BIN)/python -m deploy.services -- $(BIN)/python -m pytest $(PARALLEL) $(SMALL) --reuse-db -m "not cluster and not processes" $(ARGS)
