@@ -186,6 +186,7 @@ def own_settings(places: Places, ports: Ports, database_url: str) -> dict[str, s
         "TURNO_DEMO_FOLDER": str(places.folder),
         "TURNO_SECRET_KEY": places.secret_key(),
         "TURNO_DATABASE_URL": database_url,
+        "TURNO_DATABASE_POOL": "8",
         "TURNO_BROKER_URL": f"redis+socket://{places.socket}?virtual_host=0",
         "TURNO_PUBLIC_URL": f"http://127.0.0.1:{ports.web}",
         "TURNO_LOG_JSON": "0",
