@@ -11,7 +11,8 @@ from jobs.services import plan
 from portal.kernel.transaction import transaction
 from portal.kernel.work import Lease
 
-CLAIM = "PersistentVolumeClaim/"
+KIND = "PersistentVolumeClaim"
+CLAIM = f"{KIND}/"
 
 
 def known_claim(row: Workload) -> str:
@@ -19,10 +20,20 @@ def known_claim(row: Workload) -> str:
     return next((key.removeprefix(CLAIM) for key in row.applied if key.startswith(CLAIM)), "")
 
 
+def home_of(at: Situation) -> str:
+    """The claim that the next run mounts, "" where there is none: what earlier ones used, however names are built today.
+
+    Records that are older than the cluster may not know of it: then the one on the cluster with the workload's label.
+    """
+    before = [one.name for one in at.objects if one.kind == KIND and one.run.number != at.run.number]
+    mirrored = [one.name for one in at.mirror if one.kind == KIND and one.ours]
+    return next((name for name in (known_claim(at.workload), *before, *mirrored) if name), "")
+
+
 def store(at: Situation, lease: Lease, *, namespace: str, now: datetime) -> None:
     """Renders the open run and keeps what came out, with markers in place of secret values."""
     row, run = at.workload, at.run
-    made = render(plan(row, at.spec, run=run.number, namespace=namespace, claim=known_claim(row)))
+    made = render(plan(row, at.spec, run=run.number, namespace=namespace, claim=home_of(at)))
     with transaction():
         lease.fence()
         rendered = Run.objects.filter(pk=run.pk, rendered_at=None)

@@ -143,7 +143,7 @@ def deleting(at: Situation, gateway: ClusterGateway, lease: Lease, now: datetime
     if left or not owned_gone or removing.pods_left(at, gateway):
         _note(at, lease, now)
         return GOING_AGAIN
-    kept_until = now + HOME_KEPT if keep and rendering.known_claim(at.workload) else None
+    kept_until = now + HOME_KEPT if keep and rendering.home_of(at) else None
     with transaction():
         lease.fence()
         recording.mark_gone(at.gone, now)
