@@ -21,7 +21,7 @@ def known_claim(row: Workload) -> str:
 
 
 def home_of(at: Situation) -> str:
-    """The claim that the next run mounts, "" where there is none: what earlier ones used, however names are built today.
+    """The claim that the next run mounts, "" where there is none: what earlier ones used, whatever names look like now.
 
     Records that are older than the cluster may not know of it: then the one on the cluster with the workload's label.
     """
