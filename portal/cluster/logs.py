@@ -71,7 +71,7 @@ def read(
     since: str = "",
     previous: bool = False,
 ) -> LogText:
-    """The last `tail` lines (None: all) of every container of the run, not older than `since` (RFC 3339, or BadRequest).
+    """The last `tail` lines (None: all) of every container of the run, not older than `since` (RFC 3339).
 
     What is more than an answer may hold is left out from the beginning, which is marked where all was asked for.
     `previous`: of the container's life before its last restart. A run without logs (yet) is an empty text.
