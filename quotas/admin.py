@@ -1,4 +1,4 @@
-"""Django's admin for the quotas room: how clusters, flavors, cohorts, quotas, priorities and images are edited."""
+"""Django's admin for the quotas room: clusters, flavors, cohorts, quotas, priorities, images, and teams' policies."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from portal.kernel.actors import Person
 from quotas import services
 from quotas.models import Allocation, Cohort, Flavor, FlavorPrice, Image, PriorityClass, Queue, Quota
 from tenants.admin import ServiceAdmin
+from tenants.models import Policy
 
 TOLD = ("problem", "synced_at")
 
@@ -140,3 +141,15 @@ class AllocationAdmin(ServiceAdmin):
     list_display = ("tenant_slug", "flavor", "units", "admitted_at", "released_at", "why")
     list_filter = ("tenant_slug", "flavor")
     may_add = may_change = may_delete = False
+
+
+@admin.register(Policy)
+class PolicyAdmin(ServiceAdmin):
+    keys = ("tenant",)
+    list_display = ("tenant", "max_live", "longest_max_duration", "egress")
+    list_select_related = ("tenant",)
+    may_add = may_delete = False
+
+    def put(self, actor: Person, row: Policy, form: forms.ModelForm[Policy]) -> Model | None:
+        changes = {field: form.cleaned_data[field] for field in form.changed_data}
+        return services.change_policy(actor, slug=row.tenant.slug, changes=changes)

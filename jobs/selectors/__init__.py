@@ -5,6 +5,7 @@ from jobs.selectors.answers import connect_path, endpoint_url, idle_left, messag
 from jobs.selectors.context import judged_by, spec_context
 from jobs.selectors.keys import in_use, key, next_key, notebook_host, shown
 from jobs.selectors.logs import LogText, log_access, log_after, log_containers, log_text
+from jobs.selectors.parked import parked
 from jobs.selectors.preempted import Taken, taken_from_team, taken_from_workload
 from jobs.selectors.queueing import Line, Place, lines, lines_version
 from jobs.selectors.waiting import explain, position
@@ -54,6 +55,7 @@ __all__ = [
     "next_key",
     "notebook_host",
     "of_kind",
+    "parked",
     "position",
     "preview",
     "represent",

@@ -9,6 +9,7 @@ from django.utils.translation import gettext
 
 from jobs.models import Workload
 from jobs.selectors import answering, likely, words
+from jobs.selectors.parked import Parked, parked
 from jobs.selectors.workloads import workload
 from jobs.states import EXPLANATIONS, Reason, State
 from portal.cluster import names
@@ -51,6 +52,9 @@ def explain(actor: Actor, workload_id: UUID) -> dict[str, Any]:
     `as_of` is None where the mirror was never filled.
     """
     row = workload(actor, workload_id)
+    given_up = parked(row.pk)
+    if given_up is not None:
+        return {**NOTHING, **_given_up(given_up), "as_of": cluster.as_of(row.cluster_id, "Workload")}
     if row.state != State.QUEUED:
         return {**NOTHING, "as_of": cluster.as_of(row.cluster_id, "Workload")}
     uids = frozenset(one.uid for one in cluster.objects_of_workload(row.pk))
@@ -77,6 +81,17 @@ NOTHING: dict[str, Any] = {
     "forecast": None,
     "ways_out": [],
 }
+
+
+def _given_up(found: Parked) -> dict[str, Any]:
+    nothing = dict.fromkeys(("flavor", "resource", "needed", "available", "note"))
+    return {
+        "blocker": {"code": "parked", "message": found.message, **nothing},
+        "ways_out": [
+            {"who": "you", "action": found.yours, "change": None},
+            {"who": "administrator", "action": found.administrators, "change": None},
+        ],
+    }
 
 
 def _position(found: Wait | None) -> dict[str, Any] | None:

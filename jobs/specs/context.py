@@ -65,6 +65,11 @@ class SpecContext:
     memory_maximum: str | None = None
     translate: Callable[[str], str] = str
 
+    @property
+    def usable(self) -> list[FlavorFacts]:
+        """The flavors that the team can get anything of, by name."""
+        return [one for _name, one in sorted(self.flavors.items()) if one.maximum != 0]
+
     def say(self, msgid: str, **values: object) -> str:
         """The sentence in the reader's language, with its values."""
         return self.translate(msgid) % values if values else self.translate(msgid)

@@ -65,7 +65,7 @@ def _flavor(reader: Reader) -> FlavorFacts | None:
         return None
     found = reader.context.flavors.get(name)
     if found is None:
-        known = ", ".join(sorted(reader.context.flavors)) or "–"
+        known = ", ".join(one.name for one in reader.context.usable) or "–"
         reader.fault("flavor", _("The team has no flavor of this name. It has: %(known)s."), known=known)
     return found
 
@@ -74,7 +74,7 @@ def _gpus(reader: Reader, flavor: FlavorFacts | None) -> int:
     given = reader.data.get("gpus")
     if isinstance(given, float) and not given.is_integer():
         reader.read.add("gpus")
-        parts = [one.name for one in reader.context.flavors.values() if one.mode in ("mig", "shared")]
+        parts = [one.name for one in reader.context.usable if one.mode in ("mig", "shared")]
         smaller = ", ".join(parts)
         if smaller:
             reader.fault(

@@ -72,6 +72,7 @@ def _context(actor: Person, row: Any) -> dict[str, Any]:
         "managers_way": _managers_way(explained),
         "taken": selectors.taken_from_workload(actor, row.pk) if row.preemptions else [],
         "idle_left": selectors.idle_left(row),
+        "parked": selectors.parked(row.pk),
         "way_out": selectors.way_out(row, get_language()),
         "may_start": state in STARTABLE,
         "may_stop": state in LIVE_STATES and state is not State.STOPPING,

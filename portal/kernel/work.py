@@ -124,6 +124,16 @@ def wake_many(kind: str, object_ids: Collection[UUID]) -> None:
     unit.callbacks += [partial(broker.send, kind, str(object_id)) for object_id in unsent]
 
 
+def is_known(kind: str, object_id: UUID) -> bool:
+    """Whether the object was ever woken."""
+    return Work.objects.filter(kind=kind, object_id=object_id).exists()
+
+
+def parked_reason(kind: str, object_id: UUID) -> str:
+    """The last error of an object whose passes were given up; "" while they go on."""
+    return Work.objects.filter(kind=kind, object_id=object_id).values_list("parked_reason", flat=True).first() or ""
+
+
 def acquire(kind: str, object_id: UUID) -> Lease | None:
     """Takes the lease, or None when it is held, parked, or nothing of the kind is known."""
     token = uuid.uuid4()

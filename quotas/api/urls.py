@@ -9,5 +9,6 @@ urlpatterns = [
     path("flavors/<str:name>/", views.FlavorView.as_view()),
     path("images/", views.ImagesView.as_view()),
     path("images/<str:name>/", views.ImageView.as_view()),
+    path("tenants/<str:slug>/policy/", views.PolicyView.as_view()),
     path("tenants/<str:slug>/quota/", views.TenantQuotaView.as_view()),
 ]

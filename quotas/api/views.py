@@ -1,4 +1,4 @@
-"""REST of the quotas room: reading, one selector deep."""
+"""REST of the quotas room: one call deep, to a selector or a service."""
 
 from __future__ import annotations
 
@@ -11,9 +11,13 @@ from rest_framework.response import Response
 
 from portal.rest.access import actor_of
 from portal.rest.answers import paged, rows, stamp
+from portal.rest.serializers import read
 from portal.rest.views import RestView
-from quotas import selectors
+from quotas import selectors, services
 from quotas.api import bodies
+from tenants import selectors as tenants
+from tenants.api import answers as team_answers
+from tenants.api import bodies as team_bodies
 
 
 class FlavorsView(RestView):
@@ -40,6 +44,19 @@ class ImageView(RestView):
     def get(self, request: Request, name: str) -> Response:
         actor_of(request)
         return Response(image(selectors.image(name)))
+
+
+class PolicyView(RestView):
+    @extend_schema(responses=team_bodies.PolicyAnswer)
+    def get(self, request: Request, slug: str) -> Response:
+        return Response(team_answers.policy(tenants.policy(actor_of(request), slug)))
+
+    @extend_schema(request=team_bodies.PolicyChange, responses=team_bodies.PolicyAnswer)
+    def patch(self, request: Request, slug: str) -> Response:
+        actor = actor_of(request)
+        tenants.tenant_to_manage(actor, slug)
+        changes = read(team_bodies.PolicyChange, request.data)
+        return Response(team_answers.policy(services.change_policy(actor, slug=slug, changes=changes)))
 
 
 class TenantQuotaView(RestView):

@@ -6,10 +6,12 @@ from quotas.services.clusters import put_cluster
 from quotas.services.cohorts import delete_cohort, put_cohort
 from quotas.services.flavors import delete_flavor, put_flavor, put_price
 from quotas.services.images import delete_image, put_image
+from quotas.services.policies import change_policy
 from quotas.services.priorities import delete_priority, put_priority
 
 __all__ = [
     "Holder",
+    "change_policy",
     "close_allocation",
     "delete_cohort",
     "delete_flavor",

@@ -10,7 +10,6 @@ urlpatterns = [
     path("tenants/<str:slug>/", views.TenantView.as_view()),
     path("tenants/<str:slug>/members/", views.MembersView.as_view()),
     path("tenants/<str:slug>/members/<str:username>/", views.MemberView.as_view()),
-    path("tenants/<str:slug>/policy/", views.PolicyView.as_view()),
     path("tokens/", views.TokensView.as_view()),
     path("tokens/<uuid:id>/", views.TokenView.as_view()),
     path("audit/", views.AuditView.as_view()),

@@ -104,19 +104,6 @@ class MemberView(RestView):
         return Response(status=204)
 
 
-class PolicyView(RestView):
-    @extend_schema(responses=bodies.PolicyAnswer)
-    def get(self, request: Request, slug: str) -> Response:
-        return Response(answers.policy(selectors.policy(actor_of(request), slug)))
-
-    @extend_schema(request=bodies.PolicyChange, responses=bodies.PolicyAnswer)
-    def patch(self, request: Request, slug: str) -> Response:
-        actor = actor_of(request)
-        selectors.tenant_to_manage(actor, slug)
-        changes = read(bodies.PolicyChange, request.data)
-        return Response(answers.policy(services.change_policy(actor, slug=slug, changes=changes)))
-
-
 class TokensView(RestView):
     @extend_schema(responses=shared.paged("Token", bodies.TokenAnswer), parameters=shared.PAGE_PARAMETERS)
     def get(self, request: Request) -> Response:

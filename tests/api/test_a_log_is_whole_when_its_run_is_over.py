@@ -40,6 +40,13 @@ def finish(row: Workload) -> None:
     write(LogStream.objects.get(workload_id=row.pk), 2, "last\n", complete=True)
 
 
+@pytest.mark.parametrize("query", ["run=2", "run=0", "run=2&follow=true"])
+async def test_a_run_that_there_never_was_is_missing_rather_than_silent(ended, owner, query) -> None:
+    address = f"/api/v1/training-jobs/{ended.pk}/logs/?{query}"
+    answer = await AsyncClient().get(address, headers=await asyncio.to_thread(people.bearer, owner))
+    assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+
+
 async def body(answer) -> bytes:
     return b"".join([part async for part in answer.streaming_content]) if answer.streaming else answer.content
 

@@ -91,3 +91,10 @@ def test_audit_is_for_managers_of_their_team_and_administrators(rest, manager, o
     assert rest(owner).get("/audit/").json()["results"] == []
     assert rest(outsider).get("/audit/").json()["results"] == []
     assert rest(administrator, scopes=("read", "write", "admin")).get("/audit/").status_code == 200
+
+
+def test_a_policy_with_an_image_that_there_is_not_is_refused_at_its_place(rest, manager, lab) -> None:
+    refused = rest(manager).patch("/tenants/data/policy/", {"images": ["pytorch", "pytroch"]})
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, "images.1")
+    assert rest(manager).patch("/tenants/data/policy/", {"images": [7, "a b"]}).status_code == 422
+    assert rest(manager).patch("/tenants/data/policy/", {"images": ["pytorch"]}).json()["images"] == ["pytorch"]

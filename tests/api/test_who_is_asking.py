@@ -38,6 +38,21 @@ def test_a_malformed_header_is_401_and_told_apart(secret, shape) -> None:
     assert (status, code) == (401, "malformed_token")
 
 
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (lambda secret: secret[:-3], "a part of it is missing"),
+        (lambda secret: f"{secret}0", "something was added"),
+        (lambda secret: "ghp_0123456789abcdef", "start with “turno_”"),
+    ],
+)
+def test_a_cut_or_foreign_token_is_said_to_be_unknown(secret, given, told) -> None:
+    answer = Client().get(ME, headers={"Authorization": f"Bearer {given(secret)}", "Accept-Language": "en"})
+    assert answer.status_code == 401
+    assert answer.json()["detail"].startswith("This token is not known here")
+    assert told in answer.json()["detail"]
+
+
 def test_unknown_and_expired_tokens_are_told_apart_and_never_echoed(owner, secret) -> None:
     assert ask("Bearer turno_" + "x" * 43) == (401, "unknown_token")
     _, old = people.token(user_id=owner.id, lives=timedelta(days=-1))

@@ -125,6 +125,17 @@ def test_more_than_an_empty_cohort_could_admit_is_refused_at_the_field(owner: Pe
     assert fields(refused.value) == {"gpus": "exceeds_maximum"}
 
 
+def test_half_a_card_is_answered_with_the_slices_that_the_team_may_have(owner: Person, room: Lab) -> None:
+    with pytest.raises(Invalid) as refused:
+        jobs.submitted(owner, flavor="h100", gpus=0.5)
+    said = refused.value.errors[0].message
+    assert "h100-1g" in said
+    assert "h100-3g" not in said, "of which the team has no quota"
+    with pytest.raises(Invalid) as refused:
+        jobs.submitted(owner, flavor="h200")
+    assert "It has: cpu, h100, h100-1g." in refused.value.errors[0].message
+
+
 def test_notebooks_need_a_gateway_that_checks_who_opens_them(owner: Person, room: Lab) -> None:
     with pytest.raises(Invalid) as refused:
         jobs.submitted(owner, "notebook")

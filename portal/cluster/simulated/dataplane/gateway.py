@@ -14,6 +14,7 @@ from portal.cluster.simulated.controllers.manager import Manager
 from portal.cluster.simulated.dataplane import notebook, vllm
 from portal.cluster.simulated.dataplane.access import Door, for_workload
 from portal.cluster.simulated.dataplane.backends import Absence, absence, ready_pods
+from portal.cluster.simulated.dataplane.coming import path_of_coming
 from portal.cluster.simulated.dataplane.messages import Headers, Incoming, Outgoing, as_json
 from portal.cluster.simulated.dataplane.routes import Way, find_way
 from portal.cluster.simulated.objects import Obj
@@ -61,7 +62,7 @@ class DataPlane:
     async def _answer(self, request: Incoming) -> Outgoing:
         way = find_way(self._manager.world.store, request)
         if way is None:
-            return as_json(404, {"error": "not_found", "message": "Nothing is published at this address."})
+            return self._unpublished(request)
         added: Headers = ()
         authorization = ""
         if way.asks_first:
@@ -72,6 +73,14 @@ class DataPlane:
         elif vllm.needs_key(way.path) and not vllm.is_authorized(self._manager.world.store, way.route, request):
             return vllm.unauthorized()
         return (await self._ask_backend(way, for_workload(request, authorization))).with_headers(added)
+
+    def _unpublished(self, request: Incoming) -> Outgoing:
+        coming = path_of_coming(request.path, self._manager.world.now())
+        if coming is None:
+            return as_json(404, {"error": "not_found", "message": "Nothing is published at this address."})
+        if vllm.needs_key(coming) and not request.header("authorization"):
+            return vllm.unauthorized()
+        return _absent(Absence("loading", "It was asked for just now and is not published yet."), request)
 
     async def _ask_backend(self, way: Way, request: Incoming) -> Outgoing:
         pods = ready_pods(self._manager, way)

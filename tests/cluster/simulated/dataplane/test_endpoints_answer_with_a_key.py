@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 
 import orjson
 
@@ -115,6 +116,17 @@ async def test_an_image_that_is_missing_is_told_from_loading(plane: Plane, endpo
     plane.cluster.run(5)
     said = orjson.loads((await plane.ask(f"{V1}/models", headers=WITH_KEY)).body)
     assert (said["state"], said["message"]) == ("failing", "It cannot start: ImagePullBackOff.")
+
+
+async def test_what_was_asked_for_just_now_is_not_ready_rather_than_missing(plane: Plane) -> None:
+    moment = int(plane.cluster.manager.world.now().timestamp() * 1000)
+    asked = f"/e/{UUID(int=moment << 80 | 0x7 << 76 | 0x2 << 62)}/v1/models"
+    assert (await plane.ask(asked)).status == 401
+    answer = await plane.ask(asked, headers=WITH_KEY)
+    assert (answer.status, answer.header("retry-after")) == (503, "2")
+    assert orjson.loads(answer.body)["state"] == "loading"
+    plane.cluster.run(15)
+    assert (await plane.ask(asked, headers=WITH_KEY)).status == 404
 
 
 async def test_what_was_never_published_or_is_deleted_is_404(plane: Plane, endpoint: Callable[[], None]) -> None:
