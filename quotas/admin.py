@@ -12,8 +12,7 @@ from portal.cluster.models import Cluster
 from portal.kernel.actors import Person
 from quotas import services
 from quotas.models import Allocation, Cohort, Flavor, FlavorPrice, Image, PriorityClass, Queue, Quota
-from tenants.admin import ServiceAdmin
-from tenants.models import Policy
+from tenants.admin import PolicyAdmin, ServiceAdmin
 
 TOLD = ("problem", "synced_at")
 
@@ -143,13 +142,9 @@ class AllocationAdmin(ServiceAdmin):
     may_add = may_change = may_delete = False
 
 
-@admin.register(Policy)
-class PolicyAdmin(ServiceAdmin):
-    keys = ("tenant",)
-    list_display = ("tenant", "max_live", "longest_max_duration", "egress")
-    list_select_related = ("tenant",)
-    may_add = may_delete = False
+@admin.register(PolicyAdmin.table)
+class CheckedPolicyAdmin(PolicyAdmin):
+    """The policy's images are held against the catalogue."""
 
-    def put(self, actor: Person, row: Policy, form: forms.ModelForm[Policy]) -> Model | None:
-        changes = {field: form.cleaned_data[field] for field in form.changed_data}
-        return services.change_policy(actor, slug=row.tenant.slug, changes=changes)
+    def change(self, actor: Person, slug: str, changes: dict[str, Any]) -> Model | None:
+        return services.change_policy(actor, slug=slug, changes=changes)

@@ -14,7 +14,7 @@ from portal.kernel.actors import Person
 from portal.kernel.errors import FieldError, Invalid, PortalError
 from tenants import services
 from tenants.authentication import person
-from tenants.models import Membership, Tenant, TenantSpace, Token, User
+from tenants.models import Membership, Policy, Tenant, TenantSpace, Token, User
 
 if TYPE_CHECKING:  # Django's own classes take no parameters at run time
     _ModelAdmin = admin.ModelAdmin[Any]
@@ -178,6 +178,23 @@ class MembershipAdmin(ServiceAdmin):
 
     def remove(self, actor: Person, row: Membership) -> None:
         services.remove_member(actor, slug=row.tenant.slug, username=row.user.username)
+
+
+class PolicyAdmin(ServiceAdmin):
+    """Registered by the room above, which knows the image catalogue."""
+
+    table = Policy
+    keys = ("tenant",)
+    list_display = ("tenant", "max_live", "longest_max_duration", "egress")
+    list_select_related = ("tenant",)
+    may_add = may_delete = False
+
+    def put(self, actor: Person, row: Policy, form: forms.ModelForm[Policy]) -> Model | None:
+        return self.change(actor, row.tenant.slug, {field: form.cleaned_data[field] for field in form.changed_data})
+
+    def change(self, actor: Person, slug: str, changes: dict[str, Any]) -> Model | None:
+        """One service call."""
+        return services.change_policy(actor, slug=slug, changes=changes)
 
 
 @admin.register(Token)

@@ -7,12 +7,10 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
 from django.utils.translation import gettext_lazy as _
 
 from jobs import selectors, transitions
 from jobs.errors import StopFirst
-from jobs.manifests.secrets import Derived
 from jobs.models import Run, Workload
 from jobs.services.history import record
 from jobs.services.idling import stops_at
@@ -22,12 +20,10 @@ from jobs.specs import CHANGEABLE_LIVE, Spec, parse_change, to_json
 from jobs.states import FINAL_STATES, State, gettext_noop
 from portal.kernel import work
 from portal.kernel.actors import Actor
-from portal.kernel.errors import Conflict, Denied
+from portal.kernel.errors import Conflict
 from portal.kernel.transaction import transaction
-from tenants.policies import require_scope
 
 CHANGED = gettext_noop("Changed: %(fields)s.")
-ROTATED = gettext_noop("A new key was made; the next start takes it.")
 
 
 def change(actor: Actor, *, workload_id: UUID, data: Mapping[str, Any]) -> Workload:
@@ -83,17 +79,3 @@ def _tell(actor: Actor, row: Workload, before: Spec, after: Spec, changed: froze
         after={name: new[name] for name in shown} | ({"env": sorted(after.env)} if "env" in changed else {}),
     )
     transitions.tell(row, entry="change", message=CHANGED, params={"fields": ", ".join(sorted(changed))}, by=actor)
-
-
-def rotate_key(actor: Actor, *, workload_id: UUID) -> dict[str, Any]:
-    """A new key from the next start on; `{key, rotation}` of that one. Owner and manager."""
-    with transaction():
-        row = selectors.workload(actor, workload_id)
-        require_scope(actor, "write")
-        if not selectors.may(actor, row).read_key:
-            raise Denied(_("The key is for the endpoint's owner and the team's managers."))
-        key_id = next(iter(settings.TOKEN_KEYS))
-        transitions.amend(row, changes={"key_rotation": row.key_rotation + 1, "key_id": key_id})
-        record(actor, row, "rotate_key", after={"rotation": row.key_rotation})
-        transitions.tell(row, entry="change", message=ROTATED, by=actor)
-    return selectors.shown(row, Derived(row.kind, row.key_id, row.key_rotation))

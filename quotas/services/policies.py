@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext as _
 
@@ -12,7 +12,9 @@ from portal.kernel.errors import FieldError, Invalid
 from quotas.models import Image
 from tenants import selectors as tenants
 from tenants import services
-from tenants.models import Policy
+
+if TYPE_CHECKING:
+    from tenants.models import Policy
 
 
 def change_policy(actor: Actor, *, slug: str, changes: Mapping[str, Any]) -> Policy:

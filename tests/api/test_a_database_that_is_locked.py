@@ -9,6 +9,7 @@ import pytest
 from django.db import connection
 from django.test import Client
 
+from tests.api.conftest import Rest
 from tests.factories import jobs
 from tests.factories import tenants as people
 
@@ -64,7 +65,7 @@ def writes(things: dict[str, str]) -> list[tuple[str, str, dict[str, object] | N
 
 
 @pytest.fixture
-def api(rest, manager):
+def api(rest, manager) -> Rest:
     return rest(manager)
 
 
