@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -11,6 +11,7 @@ from uuid import UUID
 from django.utils.translation import gettext
 
 from jobs.selectors import likely
+from jobs.selectors.otherwise import candidates
 from jobs.specs import Spec
 from portal.admission.quantities import parse
 from portal.cluster import names
@@ -18,7 +19,7 @@ from portal.kernel import clock
 from portal.kernel.actors import Actor
 from quotas import planning
 from quotas import selectors as quotas
-from quotas.planning import Asked, Member, Standing
+from quotas.planning import Asked, Member, Misfit, Standing
 from tenants import selectors as tenants
 
 if TYPE_CHECKING:
@@ -79,7 +80,11 @@ def preview(
     asked = asked_of(spec, tenant, flavor, values[spec.priority].value if spec.priority in values else 0)
     found = planning.preview(state, asked)
     teams = Teams.of(actor, flavor.cluster, tenant)
-    changes = _candidates(asked, spec, tenant, flavor, manager=manager) if found.verdict != "starts_now" else []
+    room = planning.room(flavor.cluster_id)
+    misfit = room.misfit(state, asked, found.pods) if found.verdict in ("starts_now", "borrows") else None
+    plain = found.verdict == "starts_now" and misfit is None
+    changes = [] if plain else candidates(asked, spec, tenant, flavor, manager=manager)
+    offered = planning.alternatives(state, changes, fits=lambda one: room.misfit(state, one) is None)
     return {
         "verdict": found.verdict,
         "position": found.position,
@@ -91,12 +96,25 @@ def preview(
             {"team": teams.name(one.queue), "gpus": one.gpus, "priority": one.priority} for one in found.preempts
         ],
         "limit": _limit(flavor, asked, found.maximum) if found.maximum is not None else None,
-        "alternatives": [
-            {"change": dict(one.change), "verdict": one.verdict} for one in planning.alternatives(state, changes)
-        ],
+        "note": misfit and _note(misfit, found.pods, flavor),
+        "alternatives": [{"change": dict(one.change), "verdict": one.verdict} for one in offered],
         **(_likely(state, asked) if foresees and found.verdict == "waits" else NO_FORECAST),
         "as_of": state.as_of,
     }
+
+
+def _note(misfit: Misfit, pods: int, flavor: Flavor) -> dict[str, Any]:
+    """Quota would do, but there is no node for it now."""
+    values = {"needed": misfit.needed, "most": misfit.most_free, "flavor": flavor.name}
+    if misfit.most_free >= misfit.needed:
+        told = gettext(
+            "Quota is free, but there is room for %(n)s of its %(pods)s nodes with %(needed)s of %(flavor)s each."
+        )
+        message = told % {**values, "n": pods - misfit.pods, "pods": pods}
+    else:
+        told = gettext("Quota is free, but no node has %(needed)s of %(flavor)s free at once: the most is %(most)s.")
+        message = told % values
+    return {"code": "no_node_fits", "message": message, "needed": misfit.needed, "most_free": misfit.most_free}
 
 
 def _likely(state: Standing, asked: Asked) -> dict[str, Any]:
@@ -107,42 +125,6 @@ def _limit(flavor: Flavor, asked: Asked, maximum: int) -> dict[str, Any]:
     told = {"needed": asked.units, "maximum": maximum, "flavor": flavor.name}
     message = gettext("It asks for %(needed)s of %(flavor)s; the team can have at most %(maximum)s.") % told
     return {"flavor": flavor.name, "resource": asked.resource, "gpus": maximum, "message": message}
-
-
-def _candidates(
-    asked: Asked, spec: Spec, tenant: Tenant, flavor: Flavor, *, manager: bool
-) -> Iterable[tuple[Mapping[str, object], Asked]]:
-    """Other ways to ask, the closest first: fewer cards, another flavor, fewer nodes, another priority."""
-    for units in (spec.gpus // 2, 1):
-        if 0 < units < spec.gpus:
-            yield {"gpus": units}, replace(asked, requests={**asked.requests, asked.resource: units})
-    yield from _other_flavors(asked, spec, tenant, flavor)
-    if spec.pods > 1 and spec.kind == "training":
-        for pods in sorted({spec.pods // 2, 1}, reverse=True):
-            yield {"nodes": pods}, replace(asked, pods=pods, min_pods=None)
-    for row in quotas.priorities(flavor.cluster_id):
-        if row.name != spec.priority and (manager or not row.managers_only):
-            yield {"priority": row.name}, replace(asked, priority=row.value)
-
-
-def _other_flavors(
-    asked: Asked, spec: Spec, tenant: Tenant, flavor: Flavor
-) -> Iterable[tuple[Mapping[str, object], Asked]]:
-    rows = [row for row in quotas.live_flavors() if row.cluster_id == flavor.cluster_id and row.pk != flavor.pk]
-    offered = [row for row in rows if row.resource and spec.gpus]
-    maxima = quotas.maxima(tenant, offered)
-    for row in offered:
-        units = min(spec.gpus, row.max_per_node)
-        if units and units * spec.pods <= maxima[row.pk]:
-            requests = {name: amount for name, amount in asked.requests.items() if name != asked.resource}
-            change: dict[str, object] = {"flavor": row.name} | ({"gpus": units} if units != spec.gpus else {})
-            other = replace(
-                asked,
-                flavor=quotas.kueue_name(row),
-                resource=row.resource,
-                requests={**requests, row.resource: units},
-            )
-            yield change, other
 
 
 def ahead_of(found: Iterable[Member], teams: Teams) -> list[dict[str, Any]]:

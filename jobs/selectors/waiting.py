@@ -55,6 +55,8 @@ def explain(actor: Actor, workload_id: UUID) -> dict[str, Any]:
     given_up = parked(row.pk)
     if given_up is not None:
         return {**NOTHING, **_given_up(given_up), "as_of": cluster.as_of(row.cluster_id, "Workload")}
+    if row.reason == Reason.NO_NODE_FITS:
+        return _without_a_node(actor, row)
     if row.state != State.QUEUED:
         return {**NOTHING, "as_of": cluster.as_of(row.cluster_id, "Workload")}
     uids = frozenset(one.uid for one in cluster.objects_of_workload(row.pk))
@@ -70,6 +72,24 @@ def explain(actor: Actor, workload_id: UUID) -> dict[str, Any]:
         "ways_out": _ways_out(actor, row, state),
         "as_of": state.as_of,
     }
+
+
+def _without_a_node(actor: Actor, row: Workload) -> dict[str, Any]:
+    """Admitted, and no node has so many cards free at once: how many one has, and what would start instead.
+
+    What would start is judged as if its own quota were free again, since asking differently gives it back.
+    """
+    uids = frozenset(one.uid for one in cluster.objects_of_workload(row.pk))
+    state, room = planning.standing(row.cluster_id), planning.room(row.cluster_id)
+    mine = [one.key for one in state.members.values() if one.owner_uid in uids]
+    misfit = room.misfit(state, answering.asked_of(row.request, row.tenant, row.flavor, 0), 1)
+    told = gettext("Its quota is held, but it needs %(needed)s of %(flavor)s on one node, and the most is %(most)s.")
+    blocker = _blocker(row, None)
+    if misfit is not None:
+        values = {"needed": misfit.needed, "most": misfit.most_free, "flavor": row.flavor.name}
+        blocker |= {"needed": misfit.needed, "available": misfit.most_free, "note": told % values}
+    ways = [way for way in _ways_out(actor, row, state.without(mine)) if way["who"] == "you"]
+    return {**NOTHING, "blocker": blocker, "ways_out": ways, "as_of": state.as_of}
 
 
 NOTHING: dict[str, Any] = {

@@ -34,6 +34,7 @@ def never(actor: Actor, kind: str, message: str, data: Mapping[str, Any]) -> dic
         "borrows": [],
         "preempts": [],
         "limit": {"flavor": data.get("flavor"), "gpus": data.get("gpus"), "message": message},
+        "note": None,
         "alternatives": smaller,
         "likely_start": None,
         "forecast": None,

@@ -44,6 +44,19 @@ def start(request: HttpRequest, workload_id: UUID) -> HttpResponse:
 
 
 @require_POST
+def priority(request: HttpRequest, workload_id: UUID) -> HttpResponse:
+    """Another priority, while it waits or runs."""
+    actor = person(request)
+    wanted = request.POST.get("priority", "")
+    return _done(
+        request,
+        lambda: services.change(actor, workload_id=workload_id, data={"priority": wanted}),
+        _("It has priority %(priority)s now; its place follows within seconds.") % {"priority": wanted},
+        f"/workloads/{workload_id}/",
+    )
+
+
+@require_POST
 def stop(request: HttpRequest, workload_id: UUID) -> HttpResponse:
     """Ends the run; what is on its disk stays."""
     actor = person(request)

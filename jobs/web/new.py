@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.contrib import messages
@@ -15,8 +15,9 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from jobs import services
+from jobs import selectors, services
 from jobs.web import fields, sameas
+from jobs.web.again import like
 from jobs.web.bound import bind, problems, typed
 from jobs.web.forms import FORMS, TEAM, Form
 from jobs.web.outlook import INSTEAD, Outlook, filled, outlook
@@ -61,6 +62,8 @@ class Sheet:
 def new(request: HttpRequest, kind: str) -> HttpResponse:
     """The form of one kind. Sent twice with one key, both times lead to the same workload."""
     sheet = _sheet(request, kind)
+    if "like" in request.GET and request.method == "GET":
+        return _looked_at(request, replace(sheet, posted=_like(request, sheet)))
     if request.method == "GET":
         return _page(request, sheet)
     if INSTEAD in request.POST:
@@ -96,6 +99,18 @@ def _looked_at(request: HttpRequest, sheet: Sheet) -> HttpResponse:
     """The form with another choice filled in, checked, and not sent: for one click, and for those without scripts."""
     sheet, told = _checked(sheet)
     return _page(request, replace(sheet, errors=tuple(sheet.reached)), told)
+
+
+def _like(request: HttpRequest, sheet: Sheet) -> QueryDict:
+    """The form as it would ask for another workload once more, with the change that was clicked. NotFound."""
+    try:
+        row = selectors.of_kind(sheet.actor, UUID(request.GET["like"]), sheet.form.kind)
+    except ValueError as error:
+        raise NotFound from error
+    images = [one.name for one in quotas.images(kind=sheet.form.kind)]
+    values = like(sheet.form, row.request, row.tenant.slug, images)
+    values[INSTEAD] = request.GET.get(INSTEAD, "")
+    return filled(values)
 
 
 def _checked(sheet: Sheet) -> tuple[Sheet, dict[str, Any]]:

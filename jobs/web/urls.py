@@ -21,6 +21,7 @@ urlpatterns = [
     path("workloads/<uuid:workload_id>/log/", log.log),
     path("workloads/<uuid:workload_id>/start/", actions.start),
     path("workloads/<uuid:workload_id>/stop/", actions.stop),
+    path("workloads/<uuid:workload_id>/priority/", actions.priority),
     path("workloads/<uuid:workload_id>/delete/", actions.delete),
     path("workloads/<uuid:workload_id>/key/", actions.key),
 ]

@@ -13,10 +13,11 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from jobs import selectors
-from jobs.states import LIVE_STATES, State
+from jobs.states import LIVE_STATES, Reason, State
 from jobs.web import sameas
+from jobs.web.again import buttons
 from jobs.web.log import log_context
-from jobs.web.outlook import choice, people, precision
+from jobs.web.outlook import people, precision
 from portal.kernel import clock
 from portal.kernel.actors import Person
 from tenants.web.visitor import person
@@ -58,7 +59,7 @@ def _context(actor: Person, row: Any) -> dict[str, Any]:
     shown = selectors.represent(row, detail=True, language=get_language())
     abilities = selectors.may(actor, row)
     state = State(row.state)
-    explained = selectors.explain(actor, row.pk) if state is State.QUEUED else None
+    explained = selectors.explain(actor, row.pk) if state is State.QUEUED or row.reason == Reason.NO_NODE_FITS else None
     endpoint = bool(shown.get("endpoint_url"))
     return {
         "workload": shown,
@@ -68,7 +69,7 @@ def _context(actor: Person, row: Any) -> dict[str, Any]:
         "queue_length": _queue_length(explained),
         "cohort_place": _cohort_place(explained),
         "ahead": people(explained["ahead"]) if explained and explained["ahead"] else "",
-        "instead": [choice(way).label for way in explained["ways_out"] if way["change"]] if explained else [],
+        "instead": buttons(row.kind, str(row.pk), _changes(explained)),
         "managers_way": _managers_way(explained),
         "taken": selectors.taken_from_workload(actor, row.pk) if row.preemptions else [],
         "idle_left": selectors.idle_left(row),
@@ -98,6 +99,10 @@ def _cohort_place(explained: dict[str, Any] | None) -> int | None:
     """Its place among all teams that share quota, where that differs from the one in its own queue."""
     position = (explained or {}).get("position")
     return position["cohort"] if position and position["cohort"] != position["queue"] else None
+
+
+def _changes(explained: dict[str, Any] | None) -> list[dict[str, Any]]:
+    return [way["change"] for way in explained["ways_out"] if way["change"]] if explained else []
 
 
 def _managers_way(explained: dict[str, Any] | None) -> str:

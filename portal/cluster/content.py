@@ -177,6 +177,7 @@ def _event(obj: JsonObject) -> JsonObject:
 def _pod(obj: JsonObject) -> JsonObject:
     spec, status = obj.get("spec") or {}, obj.get("status") or {}
     kept = _pick(spec, ("nodeName", "schedulingGates", "terminationGracePeriodSeconds", "restartPolicy"))
+    kept["requests"] = _requests(spec)
     for part in ("containers", "initContainers"):
         if spec.get(part):
             kept[part] = [{"name": each.get("name", "")} for each in spec[part]]
@@ -206,11 +207,15 @@ def _kueue_workload(obj: JsonObject) -> JsonObject:
     return {"spec": kept, "status": obj.get("status") or {}}
 
 
+def _requests(pod: JsonObject) -> dict[str, str]:
+    """What a pod's spec asks for in all, as quantities."""
+    return {name: render(name, amount) for name, amount in pod_requests(pod).items()}
+
+
 def _podset(obj: JsonObject) -> JsonObject:
     """A pod set as `portal.admission.translation` reads it, without its template."""
     pod = (obj.get("template") or {}).get("spec") or {}
-    requests = {name: render(name, amount) for name, amount in pod_requests(pod).items()}
-    kept = {**_pick(obj, ("name", "count", "minCount")), "requests": requests}
+    kept = {**_pick(obj, ("name", "count", "minCount")), "requests": _requests(pod)}
     return {**kept, **_pick(pod, ("nodeSelector", "tolerations"))}
 
 

@@ -180,6 +180,24 @@ def _node(row: MirrorObject) -> NodeCapacity:
     )
 
 
+@dataclass(frozen=True)
+class Placed:
+    """A pod that takes room on a node: `requests` are Kubernetes quantities by resource name, as text."""
+
+    node: str
+    requests: Mapping[str, str]
+
+
+def placed(cluster_id: UUID) -> list[Placed]:
+    """Our pods that are on a node and have not ended. Other people's pods are not mirrored."""
+    rows = MirrorObject.objects.filter(cluster=cluster_id, kind="Pod")
+    fields = ("data__spec__nodeName", "data__spec__requests", "data__status__phase")
+    found = rows.values_list(*fields)
+    return [
+        Placed(node, requests or {}) for node, requests, phase in found if node and phase not in ("Succeeded", "Failed")
+    ]
+
+
 def of_kinds(cluster_id: UUID, kinds: Collection[str]) -> list[MirrorObject]:
     """Everything mirrored of these kinds, by kind and name."""
     return list(MirrorObject.objects.filter(cluster=cluster_id, kind__in=kinds).order_by("kind", "name"))

@@ -6,6 +6,7 @@ from quotas.planning.forecast import Estimate
 from quotas.planning.forecasts import Likely, Track, latest, track
 from quotas.planning.lengths import Template
 from quotas.planning.outlook import foresee_request
+from quotas.planning.placing import Misfit, Room, room
 from quotas.planning.preview import Asked, Preview, alternatives, preview
 from quotas.planning.standing import Member, Standing, standing
 from quotas.planning.waiting import Wait, wait_of
@@ -15,7 +16,9 @@ __all__ = [
     "Estimate",
     "Likely",
     "Member",
+    "Misfit",
     "Preview",
+    "Room",
     "Standing",
     "Template",
     "Track",
@@ -27,6 +30,7 @@ __all__ = [
     "lasting",
     "latest",
     "preview",
+    "room",
     "standing",
     "totals",
     "track",

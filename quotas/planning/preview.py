@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -114,11 +114,20 @@ class Change:
 
 
 def alternatives(
-    standing: Standing, candidates: Iterable[tuple[Mapping[str, object], Asked]], *, most: int = 3
+    standing: Standing,
+    candidates: Iterable[tuple[Mapping[str, object], Asked]],
+    *,
+    fits: Callable[[Asked], bool] = lambda _: True,
+    most: int = 3,
 ) -> list[Change]:
-    """The first few of the candidates that would start now, without borrowing or taking anything from anybody first."""
+    """The first few of the candidates that would start now, without borrowing or taking anything from anybody first.
+
+    `fits`: whether there are nodes for it.
+    """
     found: list[Change] = []
     for change, asked in candidates:
+        if not fits(asked):
+            continue
         verdict = preview(standing, asked).verdict
         if verdict in ("starts_now", "borrows"):
             found.append(Change(change, verdict))

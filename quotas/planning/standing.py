@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -63,6 +63,7 @@ class Standing:
     now: float
     as_of: datetime | None
     hasty: frozenset[str]
+    labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # ResourceFlavor -> its nodes' labels
     orders: Mapping[str, Sequence[str]] = field(default_factory=dict)  # ClusterQueue -> keys, as Kueue itself says
 
     def lendable(self, queue: str, flavor: str, resource: str) -> int:
@@ -85,6 +86,13 @@ class Standing:
         groups = self.specs[queue].resource_groups if queue in self.specs else ()
         others = {f.name for group in groups if resource not in group.resources for f in group.flavors}
         return frozenset({flavor} | others)
+
+    def without(self, keys: Iterable[str]) -> Standing:
+        """As it would stand had these ended now."""
+        engine = self.engine.fork(explains=False, instant_release=True)
+        for key in keys:
+            engine.finish(key, self.now)
+        return replace(self, engine=engine)
 
     def waiting(self, queue: str) -> list[Member]:
         """Who waits in a queue, in the order in which they are tried: Kueue's own where it has told of all of them."""
@@ -146,6 +154,9 @@ def standing(cluster_id: UUID) -> Standing:
         now=settled.ended_at,
         as_of=mirror.as_of(cluster_id, "Workload"),
         hasty=_hasty([decision for _, decision in settled.decisions]),
+        labels={
+            o["metadata"]["name"]: (o.get("spec") or {}).get("nodeLabels") or {} for o in by_kind["ResourceFlavor"]
+        },
         orders=mirror.pending_orders(cluster_id),
     )
 
