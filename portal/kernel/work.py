@@ -207,14 +207,17 @@ def _backoff(attempts: int) -> float:
 
 
 def due(limit: int = 200) -> QuerySet[Work]:
-    """Rows that somebody should look at now: nobody holds them, nobody was told in the last five seconds."""
+    """Rows that somebody should look at now: nobody holds them, nobody was told in the last five seconds.
+
+    A pass that was begun and never ended (its lease ran out) is one that is missing, whatever the row says besides.
+    """
     now = clock.now()
-    wanted = Q(wanted_seq__gt=F("done_seq"), attempts=0) | Q(due_at__lte=now)
+    wanted = Q(wanted_seq__gt=F("done_seq"), attempts=0) & ~Q(due_at__gt=now)
+    abandoned = Q(lease_token__isnull=False)
     free = Q(lease_token=None) | Q(lease_until__lte=Now())
     unsent = Q(queued_at=None) | Q(queued_at__lt=now - RESEND_AFTER)
-    return (
-        Work.objects.filter(wanted, free, unsent, parked_reason="").exclude(due_at__gt=now).order_by("due_at")[:limit]
-    )
+    rows = Work.objects.filter(wanted | Q(due_at__lte=now) | abandoned, free, unsent, parked_reason="")
+    return rows.order_by("due_at")[:limit]
 
 
 def sweep(send: Callable[[str, str], bool] = broker.send) -> int:

@@ -225,9 +225,10 @@ def own_database(places: Places) -> Iterator[str]:
     name = f"turno_faults_{os.getpid()}"
     with psycopg.connect(outer, autocommit=True) as server:
         server.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
-        try:
-            yield urlunsplit(urlsplit(outer)._replace(path=f"/{name}"))
-        finally:
+    try:
+        yield urlunsplit(urlsplit(outer)._replace(path=f"/{name}"))
+    finally:
+        with psycopg.connect(outer, autocommit=True) as server:
             server.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
 
 

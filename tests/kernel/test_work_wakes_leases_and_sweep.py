@@ -208,6 +208,23 @@ def test_a_killed_worker_delays_its_object_by_one_lease(frozen) -> None:
     assert len(work.due()) == 1
 
 
+@pytest.mark.django_db
+@pytest.mark.parametrize("again", [None, 300.0])
+def test_a_pass_that_never_ended_is_made_again_although_nothing_new_is_wanted(frozen, again: float | None) -> None:
+    """A message that came twice: nothing was due, and whoever took it died on the way."""
+    one = uuid.uuid4()
+    wake(one)
+    work.run(KIND, one, lambda _lease: again)
+    assert work.acquire(KIND, one)
+    frozen.move(seconds=6)
+    assert not work.due()
+    Work.objects.update(lease_until=Now() - timedelta(seconds=1))
+    assert len(work.due()) == 1
+    work.run(KIND, one, lambda _lease: again)
+    assert row(one).lease_token is None
+    assert not work.due()
+
+
 def refused(_lease: work.Lease) -> float | None:
     raise work.Retry("the cluster is away", after=30.0)
 
