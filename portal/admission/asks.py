@@ -73,14 +73,19 @@ def _allows(podset: PodSet, flavor: str) -> bool:
 class Single:
     """One flavor of an ask for one resource by one pod set: everything that can be said of it beforehand."""
 
-    __slots__ = ("amount", "assignment", "cell", "contested", "judgement", "usage")
+    __slots__ = ("amount", "assignment", "barren", "cell", "contested", "judgement", "need", "need_at", "usage")
 
     def __init__(self, podset: PodSetAsk, resource: str, flavor: str, option: Option) -> None:
         ((self.cell, self.amount),) = option
         self.usage = {self.cell: self.amount}
         self.contested = frozenset((self.cell,))
         self.assignment = (PodSetAssignment(podset.name, {resource: flavor}, podset.count),)
+        # How the cell could be had, and the stamp at which nothing could come of it.
         self.judgement: Judgement | None = None
+        self.barren = 0
+        # How much has to be free so that something may come of it; it holds for that stamp of the queue.
+        self.need = self.amount
+        self.need_at = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -88,12 +93,18 @@ class Ask:
     """What all workloads of a shape ask of one queue, in full.
 
     `least`: per group in which a shortage settles it, the options with the fewest pods. `singles`: by flavor, for the
-    common ask for one resource by one pod set, else None; a flavor that the pods exclude is None.
+    common ask for one resource by one pod set, else None; a flavor that the pods exclude is None, and missing in
+    `by_cell`.
     """
 
     podsets: tuple[PodSetAsk, ...]
     least: tuple[tuple[Option, ...], ...]
     singles: tuple[Single | None, ...] | None
+    by_cell: dict[int, Single]
+    # The last proof, over a whole tree, that nobody had a chance in which these had none either.
+    proof: int = 0
+    # The search of those who are certain to be rejected, by the stamp of the queue's own usage (`singles`).
+    rejection: tuple[int, object] | None = None
     # By cell and amount: how that cell could be had.
     judged: dict[tuple[int, int], Judgement] = field(default_factory=dict)
     # By usage and contested cells: the victims for it, with their stamp.
@@ -118,7 +129,8 @@ def ask_of(groups: Mapping[str, GroupPlan], podsets: Sequence[PodSet]) -> Ask:
         for at, group in enumerate(asked)
         if covered and wide in ([], [at])
     )
-    return Ask(full, least, None if partial or not covered else _singles(full))
+    singles = None if partial or not covered else _singles(full)
+    return Ask(full, least, singles, {single.cell: single for single in singles or () if single is not None})
 
 
 def _singles(podsets: Sequence[PodSetAsk]) -> tuple[Single | None, ...] | None:
@@ -127,6 +139,8 @@ def _singles(podsets: Sequence[PodSetAsk]) -> tuple[Single | None, ...] | None:
     (podset,) = podsets
     (group,) = podset.groups
     (resource,) = group.resources
+    if any(option is not None and option[0][1] == 0 for _, option in group.flavors):
+        return None
     return tuple(
         None if option is None else Single(podset, resource, flavor, option) for flavor, option in group.flavors
     )

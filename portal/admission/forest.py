@@ -77,7 +77,6 @@ class Forest:
             tree = self.trees.get(name)
             if tree is None:
                 tree = self.trees[name] = Tree(name, root, len(self.cells.names))
-            queue.tree = tree
             tree.adopt(queue)
 
     def restamp(self) -> None:
@@ -90,6 +89,7 @@ class Forest:
         queue = self.queues[holder.queue]
         queue.hold(holder)
         queue.tree.count(holder, 1)
+        queue.stamp = queue.tree.stamp
 
     def let_go(self, queue: Queue, key: str) -> bool:
         """Give back what a workload holds, with its usage; whether it held anything."""
@@ -100,6 +100,7 @@ class Forest:
             queue.node.remove(cell, amount)
         self.leaving.pop(key, None)
         queue.tree.count(holder, -1)
+        queue.stamp = queue.tree.stamp
         queue.generation += 1
         return True
 
@@ -178,6 +179,5 @@ class Forest:
             tree = twin.trees.get(queue.tree.name)
             if tree is None:
                 tree = twin.trees[queue.tree.name] = queue.tree.copy(node.root())
-            copy.tree = tree
-            tree.queues.append(copy)
+            tree.join(copy)
         return twin

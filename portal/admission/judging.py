@@ -58,17 +58,15 @@ class Judge:
         return known
 
     def _fresh(self, queue: Queue, stamp: int, cell: int, total: int) -> Judgement:
-        node, tree = queue.node, queue.tree
-        parent = node.parent
-        if tree.plain and parent is not None:
-            # The common case without the walk up the tree: a flat cohort without limits.
-            most = parent.subtree[cell]
-            available = max(0, most - parent.usage[cell])
-            borrows = node.subtree[cell] < node.usage[cell] + total
-            height, below_root = (parent.height, False) if borrows else (0, True)
-        else:
+        node, pool = queue.node, queue.pool
+        if pool is None:
             most, available = node.maximum(cell), node.available(cell)
             height, below_root = borrowing_height(node, cell, total)
+        else:
+            most = pool.subtree[cell]
+            available = max(0, most - pool.usage[cell])
+            borrows = node.subtree[cell] < node.usage[cell] + total
+            height, below_root = (pool.height, False) if borrows else (0, True)
         if total > most:
             return Judgement(stamp, Mode.NO_FIT, 0)
         if total <= available:

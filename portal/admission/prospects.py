@@ -4,26 +4,64 @@ A head needs, in every resource group, one flavor with room for all it asks, whe
 all that it could evict. The bounds are generous, so a head that is not proved hopeless may still be rejected.
 """
 
-from portal.admission.asks import Option
+from collections.abc import Container
+
+from portal.admission.asks import Single
 from portal.admission.candidates import Request, evictable
 from portal.admission.model import PreemptionPolicy
-from portal.admission.nodes import QuotaNode
 from portal.admission.queue import Queue
-from portal.admission.workloads import Workload
+from portal.admission.tree import Tree
+from portal.admission.workloads import Shape
 
 NEVER = PreemptionPolicy.NEVER
 
 
-def hopeless(queue: Queue, workload: Workload, *, fair: bool) -> bool:
+def any_hope(tree: Tree, busy: Container[str], *, fair: bool) -> bool:
+    """Whether somebody who waits in a tree is not certain to be rejected; `busy`: searches that go on half-way.
+
+    If everybody was without hope the last time, only the cells that changed since are looked at.
+    """
+    proof, stamps = tree.proof, tree.stamps
+    changed = [cell for cell, stamp in enumerate(tree.proved) if stamp != stamps[cell]]
+    tree.prove()
+    for queue in tree.queues:
+        if not queue.active:
+            continue
+        for shape, key in queue.line.fronts():
+            ask = queue.ask(shape)
+            if key in busy:
+                return True
+            if ask.proof != proof or ask.singles is None:
+                if not hopeless(queue, shape, fair=fair):
+                    return True
+            else:
+                by_cell = ask.by_cell
+                for cell in changed:
+                    if cell in by_cell and _room(queue, shape, by_cell[cell], fair=fair):
+                        return True
+            ask.proof = tree.proof
+    return False
+
+
+def hopeless(queue: Queue, shape: Shape, *, fair: bool) -> bool:
     """Whether a workload whose search starts at the first flavor would certainly be rejected if it were tried now."""
-    ask = queue.ask(workload.shape)
-    barren, stamps = ask.barren, queue.tree.stamps
+    ask = queue.ask(shape)
+    stamps = queue.tree.stamps
+    if ask.singles is not None:
+        for single in ask.by_cell.values():
+            stamp = stamps[single.cell]
+            if single.barren != stamp:
+                if _room(queue, shape, single, fair=fair):
+                    return False
+                single.barren = stamp
+        return True
+    barren = ask.barren
     for options in ask.least:
         for option in options:
-            stamp = stamps[option[0][0]] if len(option) == 1 else max([stamps[cell] for cell, _ in option])
+            stamp = max([stamps[cell] for cell, _ in option])
             if barren.get(option) == stamp:
                 continue
-            if _room(queue, workload.priority, option, fair=fair):
+            if all(_cell_room(queue, shape.priority, cell, amount, fair=fair) for cell, amount in option):
                 break
             barren[option] = stamp
         else:
@@ -31,18 +69,27 @@ def hopeless(queue: Queue, workload: Workload, *, fair: bool) -> bool:
     return False
 
 
-def _room(queue: Queue, priority: int, option: Option, *, fair: bool) -> bool:
-    """Whether one flavor may have room in every cell."""
-    node = queue.node
-    parent = node.parent
-    plain = queue.tree.plain and parent is not None
-    for cell, amount in option:
-        free = parent.subtree[cell] - parent.usage[cell] if plain and parent is not None else node.available(cell)
-        if amount <= free or not amount:
-            continue
-        if queue.never_preempts or amount > max(0, free) + _evictable(queue, priority, cell, amount, fair=fair):
-            return False
-    return True
+def _room(queue: Queue, shape: Shape, single: Single, *, fair: bool) -> bool:
+    """Whether one flavor may have room."""
+    pool, cell = queue.pool, single.cell
+    free = queue.node.available(cell) if pool is None else pool.subtree[cell] - pool.usage[cell]
+    if single.need_at == queue.stamp:
+        return free >= single.need
+    freed, others = (
+        (0, False) if queue.never_preempts else _evictable(queue, shape.priority, cell, single.amount, fair=fair)
+    )
+    need = single.amount - freed
+    if not others:
+        single.need, single.need_at = need, queue.stamp
+    return free >= need
+
+
+def _cell_room(queue: Queue, priority: int, cell: int, amount: int, *, fair: bool) -> bool:
+    """Whether so much of a cell may be had, by evictions too."""
+    free = queue.node.available(cell)
+    if amount <= free or not amount:
+        return True
+    return not queue.never_preempts and amount - free <= _evictable(queue, priority, cell, amount, fair=fair)[0]
 
 
 def no_victims(request: Request, *, fair: bool) -> bool:
@@ -50,30 +97,26 @@ def no_victims(request: Request, *, fair: bool) -> bool:
     queue, priority = request.queue, request.workload.priority
     for cell, amount in request.usage.items():
         free = queue.node.available(cell)
-        if amount > free and amount > free + _evictable(queue, priority, cell, amount, fair=fair):
+        if amount > free and amount - free > _evictable(queue, priority, cell, amount, fair=fair)[0]:
             return True
     return False
 
 
-def _evictable(queue: Queue, priority: int, cell: int, amount: int, *, fair: bool) -> int:
-    """At most how much of a cell evictions could free."""
-    preemption = queue.spec.preemption
-    parent = queue.node.parent
-    if amount > queue.node.nominal[cell] and (parent is None or parent.parent is None):
+def _evictable(queue: Queue, priority: int, cell: int, amount: int, *, fair: bool) -> tuple[int, bool]:
+    """At most how much of a cell evictions could free, and whether other queues' workloads count for that."""
+    preemption, node = queue.spec.preemption, queue.node
+    flat = queue.tree.flat
+    if flat and amount > node.nominal[cell]:
         # More than its own quota: in a flat cohort nobody is evicted for that, except where borrowing allows it.
         borrows = preemption.borrow_within_cohort or (fair and preemption.reclaim_within_cohort is not NEVER)
         if not borrows:
-            return 0
+            return 0, False
     own = evictable(queue.held.get(cell), preemption.within_queue, priority)
-    if queue.never_reclaims or not _may_reclaim(queue, queue.node, cell, amount - own, fair=fair):
-        return own
-    return own + evictable(queue.tree.held.get(cell), preemption.reclaim_within_cohort, priority)
-
-
-def _may_reclaim(queue: Queue, node: QuotaNode, cell: int, amount: int, *, fair: bool) -> bool:
-    """Whether other queues' workloads could be victims at all, `amount` being what own victims do not make up for."""
-    parent = node.parent
-    if fair or (parent is not None and parent.parent is not None) or queue.spec.preemption.borrow_within_cohort:
-        return True
-    # In a flat cohort a queue takes back only while it is below its own quota, and only up to it.
-    return node.usage[cell] < node.nominal[cell] and node.usage[cell] + amount <= node.nominal[cell]
+    if queue.never_reclaims:
+        return own, False
+    if flat and not fair and not preemption.borrow_within_cohort:
+        # Here a queue takes back only while it is below its own quota, and only up to it; its own victims count too.
+        nominal, used = node.nominal[cell], node.usage[cell]
+        if used >= nominal or used + amount - own > nominal:
+            return own, False
+    return own + evictable(queue.tree.held.get(cell), preemption.reclaim_within_cohort, priority), True

@@ -6,7 +6,7 @@ from portal.admission.model import ClusterQueueSpec, PreemptionPolicy, QueueingS
 from portal.admission.nodes import QuotaNode
 from portal.admission.tree import Held, Tree, count_held
 from portal.admission.waiting import WaitingLine
-from portal.admission.workloads import Holder, Shape
+from portal.admission.workloads import Holder, Shape, Workload
 
 
 class CellIndex:
@@ -52,8 +52,10 @@ class Queue:
         "never_reclaims",
         "node",
         "plans",
+        "pool",
         "rules",
         "spec",
+        "stamp",
         "stopped",
         "strict",
         "tree",
@@ -68,6 +70,10 @@ class Queue:
         self.held: Held = {}
         # Set by the forest when it is rebuilt.
         self.tree = Tree(("queue", spec.name), node, 0)
+        # The root of a flat cohort without limits, where what is free for one is free for all.
+        self.pool: QuotaNode | None = None
+        # Names a state of what its own workloads hold.
+        self.stamp = 0
         self.in_cycle = False
         self.active = True
         self.generation = 0
@@ -98,6 +104,11 @@ class Queue:
         if ask is None:
             ask = self._asks[shape] = ask_of(self.groups, shape.podsets)
         return ask
+
+    def park(self, workload: Workload) -> None:
+        """Park a head that was rejected, with its class."""
+        self.line.park(workload)
+        self.tree.any_parked = True
 
     def hold(self, holder: Holder) -> None:
         """Take in a workload that holds quota."""
@@ -133,7 +144,7 @@ class Queue:
         twin.holders = dict(self.holders)
         twin.held = {cell: dict(amounts) for cell, amounts in self.held.items()}
         twin.in_cycle, twin.active, twin.generation = self.in_cycle, self.active, self.generation
-        twin._users = None
+        twin._users, twin.stamp = None, self.stamp
         twin.plans, twin.groups, twin._asks = self.plans, self.groups, self._asks
         twin.rules = self.rules
         twin.stopped, twin.strict, twin.by_age = self.stopped, self.strict, self.by_age

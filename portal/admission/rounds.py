@@ -2,11 +2,15 @@
 
 from portal.admission.cycle import Cycle, Outcome, Verdict
 from portal.admission.decisions import Admit, Decision, Evict, EvictionReason
+from portal.admission.judging import Judge
 from portal.admission.model import PreemptionPolicy
 from portal.admission.nomination import nominate
-from portal.admission.prospects import hopeless
+from portal.admission.prospects import any_hope, hopeless
 from portal.admission.queue import Queue
+from portal.admission.singles import rejected_single
 from portal.admission.state import State
+from portal.admission.tree import Tree
+from portal.admission.turns import Entry
 from portal.admission.workloads import FlavorScan, Workload
 
 Heads = list[tuple[Queue, Workload]]
@@ -17,7 +21,8 @@ def next_decisions(state: State, now: float) -> list[Decision]:
     if state.due:
         for root in state.due_trees(now):
             tree = state.forest.trees.get(root)
-            _unpark(state, [] if tree is None else tree.queues)
+            if tree is not None and tree.any_parked:
+                _unpark(state, tree)
     while state.dirty:
         heads = _heads(state)
         if not heads:
@@ -27,27 +32,17 @@ def next_decisions(state: State, now: float) -> list[Decision]:
     return []
 
 
-def _unpark(state: State, queues: list[Queue]) -> None:
+def _unpark(state: State, tree: Tree) -> None:
     """Bring a tree's parked work back, unless nobody asks why it waits and all of it would be parked again at once."""
-    if not any(queue.line.any_parked for queue in queues):
+    if not state.explains and not any_hope(tree, state.scans, fair=state.judge.fair is not None):
+        for queue in tree.queues:
+            if not queue.active:
+                state.unpark(queue)
         return
-    nobody_has_hope = not state.explains and not any(
-        queue.active and _any_hope(state, queue) for queue in queues if queue.line.members
-    )
-    for queue in queues:
-        if not (nobody_has_hope and queue.active):
+    tree.any_parked = False
+    for queue in tree.queues:
+        if queue.line.any_parked:
             state.unpark(queue)
-
-
-def _any_hope(state: State, queue: Queue) -> bool:
-    return any(not _hopeless(state, queue, workload) for workload in queue.line.fronts())
-
-
-def _hopeless(state: State, queue: Queue, workload: Workload) -> bool:
-    scan = state.scans.get(workload.key) if state.scans else None
-    if scan is not None and scan.pending():
-        return False
-    return hopeless(queue, workload, fair=state.judge.fair is not None)
 
 
 def _heads(state: State) -> Heads:
@@ -68,9 +63,9 @@ def _run(state: State, heads: Heads, now: float) -> list[Decision]:
     state.number += 1
     state.idle_rounds += 1
     decisions: list[Decision] = []
-    without_hope: Heads = [] if state.explains else _without_hope(state, heads)
-    if len(without_hope) < len(heads):
-        for verdict in _cycle(state, heads, without_hope):
+    hopeful, without_hope = (heads, []) if state.explains else _by_hope(state, heads)
+    if hopeful:
+        for verdict in _cycle(state, hopeful, without_hope):
             decisions += _apply(state, verdict, now)
     for queue, workload in without_hope:
         _reject(state, queue, workload)
@@ -79,29 +74,45 @@ def _run(state: State, heads: Heads, now: float) -> list[Decision]:
     return decisions
 
 
-def _without_hope(state: State, heads: Heads) -> Heads:
-    """The heads that a cycle would certainly reject. Nobody is told why, so most of them need not be tried."""
-    return [(queue, head) for queue, head in heads if _hopeless(state, queue, head)]
+def _by_hope(state: State, heads: Heads) -> tuple[Heads, Heads]:
+    """The heads that may get something, and those that a cycle would certainly reject.
+
+    Nobody is told why they are, so most of them need not be tried.
+    """
+    fair, busy = state.judge.fair is not None, state.scans
+    hopeful: Heads = []
+    without_hope: Heads = []
+    for queue, head in heads:
+        if head.key in busy or not hopeless(queue, head.shape, fair=fair):
+            hopeful.append((queue, head))
+        else:
+            without_hope.append((queue, head))
+    return hopeful, without_hope
 
 
 def _cycle(state: State, heads: Heads, without_hope: Heads) -> list[Verdict]:
     """One cycle of those who have a chance, and of those others who set quota aside in their trees."""
-    if without_hope:
-        skipped = {head.key for _, head in without_hope}
-        hopeful = [(queue, head) for queue, head in heads if head.key not in skipped]
-        trees = {queue.tree for queue, _ in hopeful}
-        heads = hopeful + [
-            (queue, head)
-            for queue, head in without_hope
-            if queue.tree in trees and queue.spec.preemption.reclaim_within_cohort is not PreemptionPolicy.ANY
-        ]
     judge, text = state.judge, state.text
     judge.open_book()
     entries = [nominate(judge, queue, head, _scan(state, queue, head), text) for queue, head in heads]
-    verdicts = Cycle(state.forest, judge).run(entries)
-    if without_hope:
-        verdicts = [verdict for verdict in verdicts if verdict.entry.workload.key not in skipped]
-    return verdicts
+    if not without_hope:
+        return Cycle(state.forest, judge).run(entries)
+    trees = {queue.tree for queue, _ in heads}
+    reserving = [
+        _rejected(judge, queue, head)
+        for queue, head in without_hope
+        if queue.tree in trees and queue.spec.preemption.reclaim_within_cohort is not PreemptionPolicy.ANY
+    ]
+    verdicts = Cycle(state.forest, judge).run(entries + reserving)
+    return [verdict for verdict in verdicts if verdict.entry not in reserving] if reserving else verdicts
+
+
+def _rejected(judge: Judge, queue: Queue, head: Workload) -> Entry:
+    """The entry of somebody who is certain to be rejected."""
+    ask = queue.ask(head.shape)
+    if ask.singles is None or queue.pool is None:
+        return nominate(judge, queue, head, None, None)
+    return Entry(queue, head, rejected_single(queue, head, ask, judge), [])
 
 
 def _scan(state: State, queue: Queue, head: Workload) -> FlavorScan | None:
@@ -115,15 +126,15 @@ def _scan(state: State, queue: Queue, head: Workload) -> FlavorScan | None:
 def _reject(state: State, queue: Queue, workload: Workload) -> None:
     state.scans.pop(workload.key, None)
     if not queue.strict:
-        queue.line.park(workload)
+        queue.park(workload)
         state.idle_rounds = 0
 
 
 def _flavors_left(state: State, heads: Heads) -> int:
-    scans = state.scans
-    if not scans:
+    busy = state.scans
+    if not busy:
         return 0
-    resuming = [queue for queue, head in heads if head.key in scans and scans[head.key].pending()]
+    resuming = [queue for queue, head in heads if head.key in busy]
     return max((len(plan.flavors) for queue in resuming for plan in queue.plans), default=0)
 
 
@@ -139,7 +150,7 @@ def _apply(state: State, verdict: Verdict, now: float) -> list[Decision]:
     else:
         state.scans.pop(workload.key, None)
     if verdict.outcome is Outcome.REJECTED and not queue.strict and not resumes:
-        queue.line.park(workload)
+        queue.park(workload)
         state.idle_rounds = 0
     return state.explain(workload.key, verdict.message)
 

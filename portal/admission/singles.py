@@ -3,7 +3,7 @@
 Most workloads of a replay or forecast do, so this one is written to be quick; it decides exactly as `flavors` does.
 """
 
-from portal.admission.asks import Single
+from portal.admission.asks import Ask, Single
 from portal.admission.flavors import Search
 from portal.admission.judgements import Judgement, Mode
 from portal.admission.judging import Judge
@@ -50,6 +50,8 @@ def _best(
 ) -> Search:
     """The best of those at which the search did not stop, the first among equals."""
     rules = queue.rules
+    # Nothing that costs an eviction is better than this.
+    top = Mode.PREEMPT if queue.never_reclaims else Mode.RECLAIM
     best: tuple[Single, Judgement] | None = None
     for single, judgement in candidates:
         if judgement.mode is not _FIT:
@@ -59,6 +61,8 @@ def _best(
                 judge.settle(queue, workload, judgement, single.cell, single.amount)
         if best is None or rules.preferred((judgement.mode, judgement.height), (best[1].mode, best[1].height)):
             best = single, judgement
+            if judgement.mode is top and judgement.height == 0:
+                break
     if best is None:
         return Search(tried=((),))
     return _found(best[0], best[1], _TO_THE_LAST)
@@ -68,3 +72,13 @@ def _found(single: Single, judgement: Judgement, tried: tuple[tuple[int, ...], .
     if judgement.mode is _FIT:
         return Search(_FIT, judgement.height, single.usage, tried=tried, assignment=single.assignment)
     return Search(Mode.PREEMPT, judgement.height, single.usage, single.contested, tried, targets=judgement.targets)
+
+
+def rejected_single(queue: Queue, workload: Workload, ask: Ask, judge: Judge) -> Search:
+    """The search of somebody who is certain to be rejected: in a pool it depends on the queue's own usage alone."""
+    known = ask.rejection
+    if known is not None and known[0] == queue.stamp and isinstance(known[1], Search):
+        return known[1]
+    search = find_single(queue, workload, ask.singles or (), None, judge)
+    ask.rejection = queue.stamp, search
+    return search

@@ -30,8 +30,9 @@ class State:
         self.inactive: set[str] = set()
         # Those whose last eviction has not been followed by an admission.
         self.evicted: set[str] = set()
-        # Where the search for flavors goes on, and the last message and reason, by key.
+        # Where the search for flavors goes on, for those whose last one did not come to the last flavor.
         self.scans: dict[str, FlavorScan] = {}
+        # The last message and reason.
         self.messages: dict[str, tuple[str, PendingReason]] = {}
         self.due: dict[Root, float] = {}
         self.number = 0

@@ -35,7 +35,20 @@ def count_held(held: Held, holder: Holder, sign: int) -> None:
 class Tree:
     """Queues that hang together, by their root. `flat`: no cohort below the root; `plain`: flat and without limits."""
 
-    __slots__ = ("_ranked", "flat", "held", "name", "plain", "queues", "root", "stamp", "stamps")
+    __slots__ = (
+        "_ranked",
+        "any_parked",
+        "flat",
+        "held",
+        "name",
+        "plain",
+        "proof",
+        "proved",
+        "queues",
+        "root",
+        "stamp",
+        "stamps",
+    )
 
     def __init__(self, name: tuple[str, str], root: QuotaNode, cells: int) -> None:
         self.name = name
@@ -44,20 +57,39 @@ class Tree:
         self.held: Held = {}
         self.flat = all(child.is_queue for child in root.children)
         self.plain = self.flat and all(node.shares_all for node in (root, *root.children))
+        # Whether any queue's line may have parked workloads.
+        self.any_parked = True
         self._ranked: dict[int, Ranked] = {}
         self.stamp = next(_STAMPS)
         self.stamps = [self.stamp] * cells
+        # The last look at who has a chance: its name, and the stamps of that moment.
+        self.proof = 0
+        self.proved: list[int] = [0] * cells
 
     def adopt(self, queue: Queue) -> None:
         """Take in a queue with what is held in it."""
-        self.queues.append(queue)
+        self.join(queue)
+        queue.stamp = self.stamp
         for holder in queue.holders.values():
             count_held(self.held, holder, 1)
+
+    def join(self, queue: Queue) -> None:
+        """Take in a queue whose holders are counted already."""
+        self.queues.append(queue)
+        queue.tree = self
+        queue.pool = self.root if self.plain and queue.node is not self.root else None
 
     def restamp(self) -> None:
         """Every cell may be judged differently from now on."""
         self.stamp = next(_STAMPS)
         self.stamps = [self.stamp] * len(self.stamps)
+        for queue in self.queues:
+            queue.stamp = self.stamp
+
+    def prove(self) -> None:
+        """Begin a new look at who has a chance."""
+        self.proof = next(_STAMPS)
+        self.proved = list(self.stamps)
 
     def stamp_cells(self, holder: Holder) -> None:
         """What a workload holds counts differently from now on."""
@@ -91,7 +123,8 @@ class Tree:
         twin = Tree.__new__(Tree)
         twin.name, twin.root, twin.queues = self.name, root, []
         twin.held = {cell: dict(amounts) for cell, amounts in self.held.items()}
-        twin.flat, twin.plain = self.flat, self.plain
+        twin.flat, twin.plain, twin.any_parked = self.flat, self.plain, self.any_parked
         twin._ranked = {cell: list(ranked) for cell, ranked in self._ranked.items()}
         twin.stamp, twin.stamps = self.stamp, list(self.stamps)
+        twin.proof, twin.proved = self.proof, self.proved
         return twin

@@ -11,7 +11,7 @@ from portal.admission.shares import Share, ShareBook
 from portal.admission.workloads import Workload
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Entry:
     """A head in a cycle: what it would get, and who would have to go for it."""
 

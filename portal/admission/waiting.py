@@ -90,17 +90,19 @@ class WaitingLine:
             workload = self.members.get(self.sticky)
             if workload is not None and not self.is_parked(workload):
                 return workload
-        fronts, members = self._fronts, self.members
+        fronts, members, classes = self._fronts, self.members, self._classes
         while fronts:
             workload = members.get(fronts[0][2])
-            if workload is not None and workload.order == fronts[0] and not self.is_parked(workload):
-                return workload
+            if workload is not None and workload.order == fronts[0]:
+                group = classes.get(workload.shape)
+                if group is not None and not group.parked and workload.key not in self.blocked:
+                    return workload
             heappop(fronts)
         return None
 
-    def fronts(self) -> list[Workload]:
-        """The first of every class, parked or not."""
-        return [self.members[group.line[0][2]] for group in self._classes.values() if group.line]
+    def fronts(self) -> list[tuple[Shape, str]]:
+        """Every class with the key of its first, parked or not."""
+        return [(shape, group.line[0][2]) for shape, group in self._classes.items() if group.line]
 
     def is_parked(self, workload: Workload) -> bool:
         """Whether it is not tried before something un-parks it."""

@@ -95,10 +95,6 @@ class FlavorScan:
     generation: int
     cycle: int
 
-    def pending(self) -> bool:
-        """Whether there are flavors that the last attempt did not look at."""
-        return any(index != -1 for tried in self.last_tried for index in tried)
-
     def start(self, podset: int, group: int) -> int:
         """The index of the first flavor to look at."""
         if podset >= len(self.last_tried) or group >= len(self.last_tried[podset]):
