@@ -13,6 +13,8 @@ from portal.admission.workloads import in_resource_order
 
 # What one flavor has to provide: amounts by cell.
 Option = tuple[tuple[int, int], ...]
+# Per pod set and group the index of the flavor at which a search stopped (-1: at the last).
+Tried = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +75,22 @@ def _allows(podset: PodSet, flavor: str) -> bool:
 class Single:
     """One flavor of an ask for one resource by one pod set: everything that can be said of it beforehand."""
 
-    __slots__ = ("amount", "assignment", "barren", "cell", "contested", "judgement", "need", "need_at", "usage")
+    __slots__ = (
+        "amount",
+        "assignment",
+        "barren",
+        "cell",
+        "contested",
+        "judgement",
+        "need",
+        "need_at",
+        "tried",
+        "usage",
+    )
 
-    def __init__(self, podset: PodSetAsk, resource: str, flavor: str, option: Option) -> None:
+    def __init__(self, podset: PodSetAsk, resource: str, flavor: str, option: Option, tried: int) -> None:
         ((self.cell, self.amount),) = option
+        self.tried: Tried = ((tried,),)
         self.usage = {self.cell: self.amount}
         self.contested = frozenset((self.cell,))
         self.assignment = (PodSetAssignment(podset.name, {resource: flavor}, podset.count),)
@@ -94,12 +108,13 @@ class Ask:
 
     `least`: per group in which a shortage settles it, the options with the fewest pods. `singles`: by flavor, for the
     common ask for one resource by one pod set, else None; a flavor that the pods exclude is None, and missing in
-    `by_cell`.
+    `offered` and `by_cell`.
     """
 
     podsets: tuple[PodSetAsk, ...]
     least: tuple[tuple[Option, ...], ...]
     singles: tuple[Single | None, ...] | None
+    offered: tuple[Single, ...]
     by_cell: dict[int, Single]
     # The last proof, over a whole tree, that nobody had a chance in which these had none either.
     proof: int = 0
@@ -130,7 +145,8 @@ def ask_of(groups: Mapping[str, GroupPlan], podsets: Sequence[PodSet]) -> Ask:
         if covered and wide in ([], [at])
     )
     singles = None if partial or not covered else _singles(full)
-    return Ask(full, least, singles, {single.cell: single for single in singles or () if single is not None})
+    offered = tuple(single for single in singles or () if single is not None)
+    return Ask(full, least, singles, offered, {single.cell: single for single in offered})
 
 
 def _singles(podsets: Sequence[PodSetAsk]) -> tuple[Single | None, ...] | None:
@@ -141,6 +157,8 @@ def _singles(podsets: Sequence[PodSetAsk]) -> tuple[Single | None, ...] | None:
     (resource,) = group.resources
     if any(option is not None and option[0][1] == 0 for _, option in group.flavors):
         return None
+    last = len(group.flavors) - 1
     return tuple(
-        None if option is None else Single(podset, resource, flavor, option) for flavor, option in group.flavors
+        None if option is None else Single(podset, resource, flavor, option, -1 if index == last else index)
+        for index, (flavor, option) in enumerate(group.flavors)
     )

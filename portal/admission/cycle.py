@@ -4,9 +4,6 @@ A cycle changes usage as it goes (admissions stay; what preemptors and hopeless 
 end) and says what became of each head.
 """
 
-from dataclasses import dataclass
-from enum import Enum, auto
-
 from portal.admission import messages
 from portal.admission.candidates import add_usage, remove_usage
 from portal.admission.forest import Forest
@@ -14,30 +11,12 @@ from portal.admission.judgements import Mode
 from portal.admission.judging import Judge
 from portal.admission.model import PreemptionPolicy
 from portal.admission.nodes import QuotaNode
-from portal.admission.turns import Entry, classic_order, fair_order
+from portal.admission.turns import Entry, Outcome, classic_order, fair_order
 from portal.admission.workloads import Holder
 
 
-class Outcome(Enum):
-    """What became of a head."""
-
-    ADMITTED = auto()
-    PREEMPTING = auto()
-    SKIPPED = auto()
-    REJECTED = auto()
-
-
-@dataclass(slots=True)
-class Verdict:
-    """The outcome for one head; `message` is empty for an admission."""
-
-    entry: Entry
-    outcome: Outcome
-    message: str = ""
-
-
 class Cycle:
-    """One cycle. `run` yields a verdict a head."""
+    """One cycle. `run` settles what becomes of each head."""
 
     __slots__ = ("_aside", "_forest", "_judge", "_leaving")
 
@@ -47,14 +26,17 @@ class Cycle:
         self._aside: list[tuple[QuotaNode, int, int]] = []
         self._leaving: dict[str, Holder] = {}
 
-    def run(self, entries: list[Entry]) -> list[Verdict]:
+    def run(self, entries: list[Entry]) -> list[Entry]:
         """Process the nominated heads in turn; what was only set aside is given back at the end."""
         judge = self._judge
         turns = classic_order(entries) if judge.fair is None else fair_order(entries, judge.book)
-        verdicts = [self._process(entry) for entry in turns]
+        processed = []
+        for entry in turns:
+            entry.outcome = self._process(entry)
+            processed.append(entry)
         if self._aside:
             self._give_back()
-        return verdicts
+        return processed
 
     def _give_back(self) -> None:
         skewed = any(amount < 0 for _, _, amount in self._aside)
@@ -69,34 +51,36 @@ class Cycle:
                 root.recompute()
         self._aside.clear()
 
-    def _process(self, entry: Entry) -> Verdict:
+    def _process(self, entry: Entry) -> Outcome:
         search = entry.search
-        if search.mode is Mode.NO_FIT:
-            return self._rejected(entry)
-        if search.mode is Mode.PREEMPT and not entry.targets:
-            self._reserve(entry)
-            return self._rejected(entry)
+        if search.mode is not Mode.FIT and not entry.targets:
+            if search.mode is Mode.PREEMPT:
+                self._reserve(entry)
+            entry.message = search.message
+            return Outcome.REJECTED
         if self._leaving and any(target.holder.key in self._leaving for target in entry.targets):
-            return Verdict(entry, Outcome.SKIPPED, messages.OVERLAPPING_TARGETS)
+            entry.message = messages.OVERLAPPING_TARGETS
+            return Outcome.SKIPPED
         if not self._still_fits(entry):
-            return Verdict(entry, Outcome.SKIPPED, messages.NO_LONGER_FITS)
+            entry.message = messages.NO_LONGER_FITS
+            return Outcome.SKIPPED
+        node = entry.queue.node
+        if search.mode is Mode.FIT:
+            for cell, amount in search.usage.items():
+                node.add(cell, amount)
+            return Outcome.ADMITTED
         for target in entry.targets:
             self._leaving[target.holder.key] = target.holder
-        if search.mode is Mode.PREEMPT:
-            for cell, amount in search.usage.items():
-                self._set_aside(entry.queue.node, cell, amount)
-            message = messages.pending_preemption(search.message, len(entry.targets))
-            return Verdict(entry, Outcome.PREEMPTING, message)
         for cell, amount in search.usage.items():
-            entry.queue.node.add(cell, amount)
-        return Verdict(entry, Outcome.ADMITTED)
-
-    @staticmethod
-    def _rejected(entry: Entry) -> Verdict:
-        return Verdict(entry, Outcome.REJECTED, entry.search.message)
+            self._set_aside(node, cell, amount)
+        entry.message = messages.pending_preemption(search.message, len(entry.targets))
+        return Outcome.PREEMPTING
 
     def _still_fits(self, entry: Entry) -> bool:
         """Whether it fits after those before it in this cycle, once all victims of the cycle would be gone."""
+        pool = entry.queue.pool
+        if pool is not None and not self._leaving and not entry.targets:
+            return all(pool.subtree[cell] - pool.usage[cell] >= amount for cell, amount in entry.search.usage.items())
         gone = list(self._leaving.values())
         gone += [target.holder for target in entry.targets if target.holder.key not in self._leaving]
         for holder in gone:

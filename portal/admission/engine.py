@@ -112,6 +112,7 @@ class Engine:
                 state.forget(holder.workload)
                 state.forest.leaving.pop(holder.key, None)
             del state.forest.queues[name]
+            state.ready.pop(name, None)
             state.forest.rebuild()
             state.touch()
 

@@ -10,15 +10,13 @@ from dataclasses import dataclass, field
 
 from portal.admission import messages
 from portal.admission.asks import Ask, GroupAsk, Option, PodSetAsk
-from portal.admission.fungibility import Rank
+from portal.admission.fungibility import WORST
 from portal.admission.judgements import Judgement, Mode, Target
 from portal.admission.judging import Judge
 from portal.admission.model import PodSetAssignment
 from portal.admission.queue import Queue
 from portal.admission.texts import AmountText
 from portal.admission.workloads import FlavorScan, Workload
-
-_WORST: Rank = (Mode.NO_FIT, 1 << 30)
 
 
 @dataclass(slots=True)
@@ -58,10 +56,8 @@ class Search:
     assignment: tuple[PodSetAssignment, ...] = ()
     targets: list[Target] | None = None
     message: str = ""
-
-    def resumes(self) -> bool:
-        """Whether there are flavors that the search did not look at."""
-        return any(index != -1 for indexes in self.tried for index in indexes)
+    # There are flavors that the search did not look at.
+    resumes: bool = False
 
 
 class FlavorFinder:
@@ -100,6 +96,7 @@ class FlavorFinder:
                     worst = min(worst, judgement.mode)
         search.mode = worst if worst is Mode.FIT or worst is Mode.NO_FIT else Mode.PREEMPT
         search.tried = tuple(tuple(choice.tried for choice in one.choices) for one in found)
+        search.resumes = any(index != -1 for indexes in search.tried for index in indexes)
         if search.mode is Mode.FIT:
             search.assignment = _assignment(found)
         elif search.mode is Mode.PREEMPT:
@@ -170,7 +167,7 @@ class FlavorFinder:
             fitting = [choice for choice in candidates if all(j.mode is Mode.FIT for j in choice.judgements)]
             candidates = fitting or candidates
         best: Choice | None = None
-        best_rank = _WORST
+        best_rank = WORST
         for choice in candidates:
             self._settle(choice, used)
             rank = self._rules.rank(choice.judgements)

@@ -5,6 +5,7 @@ from portal.admission.model import Fungibility, FungibilityPolicy, FungibilityPr
 
 Rank = tuple[Mode, int]
 _BEST: Rank = (Mode.FIT, 0)
+WORST: Rank = (Mode.NO_FIT, 1 << 30)
 
 
 class Rules:

@@ -32,10 +32,12 @@ class Judgement:
     It holds for the state of the cell that `stamp` names.
     """
 
-    __slots__ = ("height", "mode", "stamp", "targets")
+    __slots__ = ("height", "mode", "search", "stamp", "targets")
 
     def __init__(self, stamp: int, mode: Mode, height: int) -> None:
         self.stamp = stamp
         self.mode = mode
         self.height = height
         self.targets: list[Target] = []
+        # What a search that ended with it has found.
+        self.search: object = None

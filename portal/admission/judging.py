@@ -7,11 +7,13 @@ from portal.admission.forest import Forest
 from portal.admission.judgements import Judgement, Mode, Target
 from portal.admission.model import FairSharing, PreemptionPolicy
 from portal.admission.nodes import borrowing_height
-from portal.admission.prospects import no_victims
+from portal.admission.prospects import needed, no_victims
 from portal.admission.queue import Queue
 from portal.admission.shares import ShareBook
 from portal.admission.victims import classic_targets
 from portal.admission.workloads import Workload
+
+_OPEN, _NO_FIT, _FIT = Mode.OPEN, Mode.NO_FIT, Mode.FIT
 
 
 class Judge:
@@ -37,6 +39,11 @@ class Judge:
             return fair_targets(self._forest, self.book, request, self.fair.strategies)
         return classic_targets(self._forest, request)
 
+    def stamps(self, queue: Queue) -> list[int]:
+        """The stamps of what judgements depend on, by cell."""
+        tree = queue.tree
+        return tree.stamps if self.fair is None else [tree.stamp] * len(tree.stamps)
+
     def of(self, queue: Queue, ask: Ask, cell: int, total: int) -> Judgement:
         """Judge `total` of a cell; evictions are left open."""
         tree = queue.tree
@@ -49,13 +56,18 @@ class Judge:
             known = ask.judged[cell, total] = self._fresh(queue, stamp, cell, total)
         return known
 
-    def of_single(self, queue: Queue, single: Single) -> Judgement:
-        """The same for a flavor of an ask for one resource."""
-        tree, known = queue.tree, single.judgement
-        stamp = tree.stamp if self.fair is not None else tree.stamps[single.cell]
-        if known is None or known.stamp != stamp or queue.by_age:
-            known = single.judgement = self._fresh(queue, stamp, single.cell, single.amount)
-        return known
+    def of_single(self, queue: Queue, workload: Workload, single: Single) -> Judgement:
+        """The same for a flavor of an ask for one resource, where nothing is remembered that holds."""
+        fair, cell = self.fair is not None, single.cell
+        stamp = queue.tree.stamp if fair else queue.tree.stamps[cell]
+        judgement = single.judgement = self._fresh(queue, stamp, cell, single.amount)
+        if judgement.mode is _OPEN:
+            free = (
+                queue.node.available(cell) if queue.pool is None else queue.pool.subtree[cell] - queue.pool.usage[cell]
+            )
+            if free < needed(queue, workload.priority, single, fair=fair):
+                self._give_up(queue, judgement, cell, single.amount)
+        return judgement
 
     def _fresh(self, queue: Queue, stamp: int, cell: int, total: int) -> Judgement:
         node, pool = queue.node, queue.pool
@@ -86,7 +98,7 @@ class Judge:
         forest = self._forest
         targets = self.victims(Request(workload, queue, {cell: amount}, frozenset((cell,))))
         if not targets:
-            judgement.mode, judgement.height = Mode.NO_CANDIDATES, borrowing_height(queue.node, cell, amount)[0]
+            self._give_up(queue, judgement, cell, amount)
             return
         for target in targets:
             remove_usage(forest, target.holder)
@@ -95,3 +107,7 @@ class Judge:
             add_usage(forest, target.holder)
         own = any(target.holder.queue == queue.spec.name for target in targets)
         judgement.mode, judgement.targets = (Mode.PREEMPT if own else Mode.RECLAIM), targets
+
+    @staticmethod
+    def _give_up(queue: Queue, judgement: Judgement, cell: int, amount: int) -> None:
+        judgement.mode, judgement.height = Mode.NO_CANDIDATES, borrowing_height(queue.node, cell, amount)[0]

@@ -15,10 +15,10 @@ from portal.admission.workloads import FlavorScan, Workload
 
 def nominate(judge: Judge, queue: Queue, workload: Workload, scan: FlavorScan | None, text: AmountText | None) -> Entry:
     """The workload with all its pods, or with as many as can be had; `text` None: nobody wants to know why not."""
-    ask = queue.ask(workload.shape)
+    ask = queue.asks[workload.shape]
     if text is None and ask.singles is not None:
         search = find_single(queue, workload, ask.singles, scan, judge)
-        return Entry(queue, workload, search, _targets(judge, queue, workload, ask, search))
+        return Entry(queue, workload, search, search.targets or [])
     finder = FlavorFinder(queue, workload, ask, scan, judge, text)
     search = finder.find(ask.podsets)
     targets = _targets(judge, queue, workload, ask, search)

@@ -6,12 +6,11 @@ all that it could evict. The bounds are generous, so a head that is not proved h
 
 from collections.abc import Container
 
-from portal.admission.asks import Single
+from portal.admission.asks import Ask, Single
 from portal.admission.candidates import Request, evictable
 from portal.admission.model import PreemptionPolicy
 from portal.admission.queue import Queue
 from portal.admission.tree import Tree
-from portal.admission.workloads import Shape
 
 NEVER = PreemptionPolicy.NEVER
 
@@ -25,43 +24,46 @@ def any_hope(tree: Tree, busy: Container[str], *, fair: bool) -> bool:
     changed = [cell for cell, stamp in enumerate(tree.proved) if stamp != stamps[cell]]
     tree.prove()
     for queue in tree.queues:
-        if not queue.active:
+        if not queue.active or not queue.line.members:
             continue
         for shape, key in queue.line.fronts():
-            ask = queue.ask(shape)
+            ask = queue.asks[shape]
             if key in busy:
                 return True
             if ask.proof != proof or ask.singles is None:
-                if not hopeless(queue, shape, fair=fair):
+                if not hopeless(queue, ask, shape.priority, fair=fair):
                     return True
             else:
                 by_cell = ask.by_cell
                 for cell in changed:
-                    if cell in by_cell and _room(queue, shape, by_cell[cell], fair=fair):
+                    if cell in by_cell and _room(queue, shape.priority, by_cell[cell], fair=fair):
                         return True
             ask.proof = tree.proof
     return False
 
 
-def hopeless(queue: Queue, shape: Shape, *, fair: bool) -> bool:
+def hopeless(queue: Queue, ask: Ask, priority: int, *, fair: bool) -> bool:
     """Whether a workload whose search starts at the first flavor would certainly be rejected if it were tried now."""
-    ask = queue.ask(shape)
     stamps = queue.tree.stamps
-    if ask.singles is not None:
-        for single in ask.by_cell.values():
-            stamp = stamps[single.cell]
-            if single.barren != stamp:
-                if _room(queue, shape, single, fair=fair):
-                    return False
-                single.barren = stamp
-        return True
-    barren = ask.barren
+    if ask.singles is None:
+        return _hopeless_in_a_group(queue, ask, priority, fair=fair)
+    for single in ask.offered:
+        stamp = stamps[single.cell]
+        if single.barren != stamp:
+            if _room(queue, priority, single, fair=fair):
+                return False
+            single.barren = stamp
+    return True
+
+
+def _hopeless_in_a_group(queue: Queue, ask: Ask, priority: int, *, fair: bool) -> bool:
+    stamps, barren = queue.tree.stamps, ask.barren
     for options in ask.least:
         for option in options:
             stamp = max([stamps[cell] for cell, _ in option])
             if barren.get(option) == stamp:
                 continue
-            if all(_cell_room(queue, shape.priority, cell, amount, fair=fair) for cell, amount in option):
+            if all(_cell_room(queue, priority, cell, amount, fair=fair) for cell, amount in option):
                 break
             barren[option] = stamp
         else:
@@ -69,19 +71,23 @@ def hopeless(queue: Queue, shape: Shape, *, fair: bool) -> bool:
     return False
 
 
-def _room(queue: Queue, shape: Shape, single: Single, *, fair: bool) -> bool:
+def _room(queue: Queue, priority: int, single: Single, *, fair: bool) -> bool:
     """Whether one flavor may have room."""
     pool, cell = queue.pool, single.cell
     free = queue.node.available(cell) if pool is None else pool.subtree[cell] - pool.usage[cell]
+    return free >= (single.need if single.need_at == queue.stamp else needed(queue, priority, single, fair=fair))
+
+
+def needed(queue: Queue, priority: int, single: Single, *, fair: bool) -> int:
+    """At least how much of a flavor has to be free for a workload to have a chance there."""
     if single.need_at == queue.stamp:
-        return free >= single.need
-    freed, others = (
-        (0, False) if queue.never_preempts else _evictable(queue, shape.priority, cell, single.amount, fair=fair)
-    )
-    need = single.amount - freed
+        return single.need
+    freed, others = 0, False
+    if not queue.never_preempts:
+        freed, others = _evictable(queue, priority, single.cell, single.amount, fair=fair)
     if not others:
-        single.need, single.need_at = need, queue.stamp
-    return free >= need
+        single.need, single.need_at = single.amount - freed, queue.stamp
+    return single.amount - freed
 
 
 def _cell_room(queue: Queue, priority: int, cell: int, amount: int, *, fair: bool) -> bool:

@@ -34,13 +34,27 @@ class CellIndex:
         return twin
 
 
+class Asks(dict[Shape, Ask]):
+    """What workloads of each shape ask of a queue with these groups (by resource), worked out when first wanted."""
+
+    __slots__ = ("_groups",)
+
+    def __init__(self, groups: dict[str, GroupPlan]) -> None:
+        super().__init__()
+        self._groups = groups
+
+    def __missing__(self, shape: Shape) -> Ask:
+        ask = self[shape] = ask_of(self._groups, shape.podsets)
+        return ask
+
+
 class Queue:
     """A ClusterQueue. `generation` grows when capacity may have come back (it ages recorded scans)."""
 
     __slots__ = (
-        "_asks",
         "_users",
         "active",
+        "asks",
         "by_age",
         "generation",
         "groups",
@@ -96,18 +110,11 @@ class Queue:
         newer = PreemptionPolicy.LOWER_OR_NEWER_EQUAL_PRIORITY
         self.by_age = newer in (preemption.within_queue, preemption.reclaim_within_cohort)
         # Shared by forks, and only ever replaced: what the specification makes of each shape.
-        self._asks: dict[Shape, Ask] = {}
-
-    def ask(self, shape: Shape) -> Ask:
-        """What workloads of a shape ask of this queue."""
-        ask = self._asks.get(shape)
-        if ask is None:
-            ask = self._asks[shape] = ask_of(self.groups, shape.podsets)
-        return ask
+        self.asks = Asks(self.groups)
 
     def park(self, workload: Workload) -> None:
         """Park a head that was rejected, with its class."""
-        self.line.park(workload)
+        self.line.park(workload.shape)
         self.tree.any_parked = True
 
     def hold(self, holder: Holder) -> None:
@@ -145,7 +152,7 @@ class Queue:
         twin.held = {cell: dict(amounts) for cell, amounts in self.held.items()}
         twin.in_cycle, twin.active, twin.generation = self.in_cycle, self.active, self.generation
         twin._users, twin.stamp = None, self.stamp
-        twin.plans, twin.groups, twin._asks = self.plans, self.groups, self._asks
+        twin.plans, twin.groups, twin.asks = self.plans, self.groups, self.asks
         twin.rules = self.rules
         twin.stopped, twin.strict, twin.by_age = self.stopped, self.strict, self.by_age
         twin.never_reclaims, twin.never_preempts = self.never_reclaims, self.never_preempts

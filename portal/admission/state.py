@@ -65,7 +65,7 @@ class State:
 
     def unpark(self, queue: Queue) -> None:
         """Make everything parked in a queue eligible again."""
-        if queue.line.any_parked and queue.line.unpark():
+        if queue.line.unpark():
             self.ready[queue.spec.name] = queue
             self.touch()
 

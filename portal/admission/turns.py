@@ -2,28 +2,48 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import Enum, auto
 
 from portal.admission.flavors import Search
 from portal.admission.judgements import Target
 from portal.admission.nodes import QuotaNode
 from portal.admission.queue import Queue
 from portal.admission.shares import Share, ShareBook
-from portal.admission.workloads import Workload
+from portal.admission.workloads import Order, Workload
+
+
+class Outcome(Enum):
+    """What became of a head."""
+
+    ADMITTED = auto()
+    PREEMPTING = auto()
+    SKIPPED = auto()
+    REJECTED = auto()
 
 
 @dataclass(slots=True, eq=False)
 class Entry:
-    """A head in a cycle: what it would get, and who would have to go for it."""
+    """A head in a cycle: what it would get, who would have to go for it, and in the end what became of it.
+
+    `message` is empty for an admission.
+    """
 
     queue: Queue
     workload: Workload
     search: Search
     targets: list[Target]
+    outcome: Outcome = Outcome.REJECTED
+    message: str = ""
 
 
-def classic_order(entries: list[Entry]) -> Iterator[Entry]:
+def classic_order(entries: list[Entry]) -> list[Entry]:
     """Fewer borrowing levels first, then the queue order."""
-    yield from sorted(entries, key=lambda e: (e.search.height, e.workload.order))
+    return entries if len(entries) == 1 else sorted(entries, key=classic_rank)
+
+
+def classic_rank(entry: Entry) -> tuple[int, Order]:
+    """A head's place in the order of its cycle."""
+    return entry.search.height, entry.workload.order
 
 
 def fair_order(entries: list[Entry], book: ShareBook) -> Iterator[Entry]:

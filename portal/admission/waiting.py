@@ -111,19 +111,23 @@ class WaitingLine:
         group = self._classes.get(workload.shape)
         return group is not None and group.parked
 
-    def park(self, workload: Workload) -> None:
-        """Park the workload's whole class, and who joins it."""
-        self._classes[workload.shape].parked = True
+    def park(self, shape: Shape) -> None:
+        """Park a whole class, and who joins it."""
+        self._classes[shape].parked = True
         self.any_parked = True
 
     def unpark(self) -> bool:
         """Make every class eligible again; whether somebody had been parked."""
         moved = False
         self.any_parked = False
+        fronts, members = self._fronts, self.members
         for shape, group in list(self._classes.items()):
             if group.parked:
                 group.parked = False
-                self._advance(shape, group)
+                if group.line and group.line[0][2] in members:
+                    heappush(fronts, group.line[0])
+                else:
+                    self._advance(shape, group)
                 moved = moved or bool(group.line)
         return moved
 
