@@ -8,9 +8,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.conf import settings
 from django.utils import timezone, translation
+from pytest_django.plugin import DjangoDbBlocker
 
+from portal.cluster.models import Cluster
 from portal.kernel import clock
 from portal.kernel.actors import Machine, Person
+from portal.kernel.models import Work
+from quotas.models import Flavor
 from tenants.models import Tenant
 from tenants.roles import Role
 from tests.factories import quotas as quota_rows
@@ -20,6 +24,16 @@ from tests.factories import tenants as people
 def pytest_configure() -> None:
     """Passwords of the suite need not withstand anybody: the real hasher takes most of a second each."""
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:
+    """Tests name their clusters themselves: the one of the first migration would be in the way of some and, since
+    others empty every table, missing in the rest."""
+    with django_db_blocker.unblock():
+        Work.objects.all().delete()
+        Flavor.objects.all().delete()
+        Cluster.objects.all().delete()
 
 
 class FrozenClock:

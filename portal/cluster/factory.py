@@ -13,12 +13,13 @@ from portal.cluster.kube import Connection, KubeGateway, Timeouts
 from portal.cluster.models import Cluster
 from portal.cluster.names import field_manager
 from portal.cluster.port import ClusterGateway
-from portal.kernel.work import Lease
+from portal.kernel.work import Lease, Retry
 
 # A pass holds its object for five seconds at a time. Each call begins with most of them left and is over before they
 # are, so that a cluster that stays silent is told and backed off from, instead of the lease being lost each time.
 PASS = Timeouts(connect=1.5, answer=2.5)
 _LEFT_BEFORE_A_CALL = 4.5
+_LOOK_FOR_A_CONNECTION = 30.0
 
 _lock = Lock()
 _connections: dict[tuple[str, str], Connection] = {}
@@ -26,8 +27,14 @@ os.register_at_fork(after_in_child=_connections.clear)  # sockets are not shared
 
 
 def gateway_of_pass(cluster: Cluster, lease: Lease) -> ClusterGateway:
-    """The door for one pass over one object; its calls raise LeaseLost, too."""
-    return gateway(cluster, timeouts=PASS, before_call=lambda: lease.require(_LEFT_BEFORE_A_CALL))
+    """The door for one pass over one object; its calls raise LeaseLost, too.
+
+    Raises Retry where this worker has no such connection: one that has it may come, and nothing is wrong with the row.
+    """
+    try:
+        return gateway(cluster, timeouts=PASS, before_call=lambda: lease.require(_LEFT_BEFORE_A_CALL))
+    except ImproperlyConfigured as missing:
+        raise Retry(str(missing), after=_LOOK_FOR_A_CONNECTION) from missing
 
 
 def gateway(

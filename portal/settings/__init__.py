@@ -26,6 +26,8 @@ CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
 TOKEN_KEYS = env.pairs("TURNO_TOKEN_KEYS", f"k1={SECRET_KEY}".replace(",", "."))
 # How a cluster row's `connection` is reached: name=kubeconfig path, `in-cluster`, or an http address. Never in web.
 CLUSTER_CONNECTIONS = env.pairs("TURNO_CLUSTER_CONNECTIONS")
+# What `manage.py first_cluster` makes of the cluster that is there from the first migration.
+FIRST_CLUSTER = env.pairs("TURNO_CLUSTER")
 
 DATABASES = {
     "default": database(

@@ -2,7 +2,7 @@
 
 from quotas.services.allocations import Holder, close_allocation, open_allocation
 from quotas.services.cells import delete_quota, ensure_queue, put_queue, put_quota
-from quotas.services.clusters import put_cluster
+from quotas.services.clusters import FIRST, put_cluster, settle_first
 from quotas.services.cohorts import delete_cohort, put_cohort
 from quotas.services.flavors import delete_flavor, put_flavor, put_price
 from quotas.services.images import delete_image, put_image
@@ -10,6 +10,7 @@ from quotas.services.policies import change_policy
 from quotas.services.priorities import delete_priority, put_priority
 
 __all__ = [
+    "FIRST",
     "Holder",
     "change_policy",
     "close_allocation",
@@ -28,4 +29,5 @@ __all__ = [
     "put_priority",
     "put_queue",
     "put_quota",
+    "settle_first",
 ]

@@ -17,6 +17,7 @@ from tenants.services import spaces
 
 FIXED = ("prefix", "instance")
 CPU_FLAVOR = "cpu"
+FIRST = "default"  # as the first migration calls it
 CIDRS = ("dns_cidrs", "api_server_cidrs")
 
 
@@ -42,6 +43,23 @@ def put_cluster(actor: Actor, *, name: str, **fields: Any) -> Cluster:
         elif result.changed:
             wake_everything(result.row)
     return result.row
+
+
+def settle_first(actor: Actor, *, name: str, **fields: Any) -> Cluster | None:
+    """The cluster of the first migration becomes this one; None where it is in use or was given another name before.
+
+    While no team has a space there, `prefix` and `instance` are free, too. Raises Invalid or Denied.
+    """
+    rows.require(actor)
+    with transaction():
+        row = Cluster.objects.select_for_update().filter(name=FIRST).first()
+        if row is None or spaces.any_on(row):
+            return None
+        named = {field: fields[field] for field in FIXED if field in fields}
+        result = rows.put(actor, rows.Subject("cluster", name), row, {"name": name, **named})
+        if result.changed:
+            wake_everything(row)
+        return put_cluster(actor, name=name, **fields)
 
 
 def wake_everything(cluster: Cluster) -> None:

@@ -29,6 +29,11 @@ def open_on(cluster: Cluster) -> None:
         _open(tenant, cluster)
 
 
+def any_on(cluster: Cluster) -> bool:
+    """Whether a team has a space on this cluster."""
+    return TenantSpace.objects.filter(cluster=cluster).exists()
+
+
 def wake_all(tenant_id: UUID) -> None:
     """Inside the caller's transaction: the team's spaces and queues are looked at."""
     for pk in TenantSpace.objects.filter(tenant_id=tenant_id).values_list("pk", flat=True):

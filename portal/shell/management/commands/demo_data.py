@@ -116,8 +116,10 @@ class Command(BaseCommand):
 
 
 def _make_cluster() -> None:
-    """Addresses follow the ports of this start; everything else is made once."""
+    """Addresses follow the ports of this start; everything else is made once, beginning with the first cluster."""
     new = quotas.cluster(CLUSTER) is None
+    if new:
+        quota_services.settle_first(ACTOR, name=CLUSTER)
     cluster = quota_services.put_cluster(
         ACTOR,
         name=CLUSTER,
