@@ -10,7 +10,7 @@ from jobs import transitions
 from jobs.errors import AlreadyFinal
 from jobs.models import Workload
 from jobs.services.history import record
-from jobs.services.rights import changeable
+from jobs.services.rights import changeable, hold
 from jobs.states import Reason, State
 from portal.kernel import clock, work
 from portal.kernel.actors import Actor, System
@@ -54,6 +54,7 @@ def stop_by_deadline(*, workload_id: UUID) -> bool:
     """The sweep's stop of a notebook or endpoint whose time is over; False where that is no longer so."""
     now = clock.now()
     with transaction():
+        hold(workload_id)
         row = Workload.objects.select_related("tenant").filter(pk=workload_id, deadline_at__lte=now).first()
         if row is None or State(row.state) not in STOPPABLE:
             return False

@@ -15,6 +15,7 @@ from jobs import transitions
 from jobs.models import Workload
 from jobs.services.ending import end
 from jobs.services.history import record
+from jobs.services.rights import hold
 from jobs.states import Reason, State
 from portal.kernel import clock
 from portal.kernel.actors import System
@@ -58,6 +59,7 @@ def stop_idle(*, workload_id: UUID) -> bool:
     a time: what was preempted could not be used."""
     now = clock.now()
     with transaction():
+        hold(workload_id)
         rows = Workload.objects.select_related("tenant").filter(pk=workload_id, state=State.RUNNING)
         row = rows.filter(idle_stop_at__lte=now).first()
         if row is None or row.idle_stop_at is None or row.last_used_at is None:

@@ -6,10 +6,10 @@ from uuid import UUID
 
 from django.utils.translation import gettext_noop
 
-from jobs.errors import LostRace
 from jobs.models import Workload
 from jobs.services.ending import STOPPABLE, end
 from jobs.services.history import record
+from jobs.services.rights import hold
 from jobs.states import LIVE_STATES, Reason, State
 from portal.kernel import feed
 from portal.kernel.actors import System
@@ -29,14 +29,12 @@ def in_archived_teams(limit: int = 200) -> list[UUID]:
 def stop_in_archived_team(*, workload_id: UUID) -> bool:
     """The sweep's stop; False where somebody else was there first."""
     with transaction():
+        hold(workload_id)
         row = Workload.objects.select_related("tenant").filter(pk=workload_id, state__in=ARCHIVED).first()
         if row is None:
             return False
         system = System()
-        try:
-            end(row, reason=Reason.STOP_REQUESTED, by=system, params={"by": system.label})
-        except LostRace:
-            return False
+        end(row, reason=Reason.STOP_REQUESTED, by=system, params={"by": system.label})
         record(system, row, "stop", after={"tenant": "archived"})
     return True
 

@@ -17,7 +17,7 @@ from functools import partial
 from uuid import UUID
 
 import structlog
-from django.db import IntegrityError
+from django.db import IntegrityError, connection
 from django.db import transaction as django_transaction
 from django.db.models import Count, F, Q, QuerySet
 from django.db.models.functions import Now
@@ -132,6 +132,15 @@ def is_known(kind: str, object_id: UUID) -> bool:
 def parked_reason(kind: str, object_id: UUID) -> str:
     """The last error of an object whose passes were given up; "" while they go on."""
     return Work.objects.filter(kind=kind, object_id=object_id).values_list("parked_reason", flat=True).first() or ""
+
+
+def hold(kind: str, object_id: UUID) -> None:
+    """First statement of a command that changes the object itself: no pass records until the transaction ends.
+
+    A pass begins with this row too (`Lease.fence`), so that the two never wait for each other.
+    """
+    if connection.features.has_select_for_update:
+        list(Work.objects.select_for_update().filter(kind=kind, object_id=object_id).values_list("pk"))
 
 
 def acquire(kind: str, object_id: UUID) -> Lease | None:
