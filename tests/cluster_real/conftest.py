@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from itertools import count
 
 import pytest
+from pytest_django import DjangoDbBlocker
 
 from tenants.manifests import SpaceSpec, space
-from tests.cluster_real.plane import kubeconfig
+from tests.cluster_real.plane import kubeconfig, own_plane
+from tests.cluster_real.stage import SOON, RealStage, real_turno
 from tests.contract.wire import Wire
+from tests.faults.agreement import agreement
+from tests.faults.client import Client
+from tests.faults.stage import looking_into
 
 INSTANCE = "suite"
+_numbers = count(1)
 
 
 @pytest.fixture(scope="session")
@@ -45,3 +52,37 @@ def team(wire: Wire) -> Iterator[SpaceSpec]:
         assert wire.apply(one).status == 201
     yield spec
     wire.delete(namespace)
+
+
+@pytest.fixture(scope="package")
+def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealStage]:
+    with real_turno(tmp_path_factory.mktemp("real"), own_plane()) as found:
+        yield found
+
+
+@pytest.fixture
+def stage(processes: RealStage, django_db_blocker: DjangoDbBlocker) -> Iterator[RealStage]:
+    """Whole at the start; at the end, when everything is mended, rows and cluster must agree."""
+    processes.whole()
+    with django_db_blocker.unblock(), looking_into(processes):
+        yield processes
+        processes.whole()
+        agreement(processes, within=SOON)
+
+
+@pytest.fixture
+def luis(stage: RealStage) -> Client:
+    """A member of the team `data`."""
+    return stage.client("luis")
+
+
+@pytest.fixture
+def pablo(stage: RealStage) -> Client:
+    """A member of the team `training`, which may borrow a card."""
+    return stage.client("pablo")
+
+
+@pytest.fixture
+def name() -> str:
+    """A name that no other test uses."""
+    return f"r{next(_numbers)}"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ import pytest
 from deploy.control_plane.building import Built, build
 from deploy.control_plane.places import Places
 from deploy.control_plane.plane import Plane
+from tests.tooling.processes import Running, free_port, listens, wait_until
 
 
 def kubeconfig() -> str:
@@ -42,6 +45,39 @@ class OwnPlane:
 
     def kubectl(self, *arguments: str, given: Any = None) -> str:
         return self.plane.kubernetes.kubectl(*arguments, given=None if given is None else json.dumps(given))
+
+    @contextmanager
+    def in_the_clear(self, logs: Path) -> Iterator[int]:
+        """The API without TLS, as a fault proxy needs it; yields the port."""
+        port = free_port()
+        program = str(build(print).program("kubectl"))
+        told = ["--kubeconfig", str(self.plane.places.kubeconfig), "proxy", "--port", str(port)]
+        proxy = Running([program, *told, "--accept-hosts", ".*"], logs / "kubectl-proxy.log")
+        try:
+            wait_until(lambda: listens(port), "kubectl's proxy listens")
+            yield port
+        finally:
+            proxy.end()
+
+    @contextmanager
+    def kueue_is_down(self) -> Iterator[None]:
+        """The manager is not there: its webhooks refuse everything."""
+        self.plane.kueue.stop()
+        try:
+            yield
+        finally:
+            self.plane.kueue.start()
+
+    @contextmanager
+    def api_is_down(self) -> Iterator[None]:
+        """Nobody answers; then the same cluster with the same objects, and a new history of changes."""
+        self.plane.kueue.stop()  # without its API server it may spin for ever
+        self.plane.kubernetes.stop()
+        try:
+            yield
+        finally:
+            self.plane.kubernetes.start()
+            self.plane.kueue.start()
 
     def compact(self) -> None:
         """etcd forgets every revision before the present one."""

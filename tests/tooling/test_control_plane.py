@@ -13,11 +13,15 @@ import pytest
 import yaml
 
 from deploy.control_plane import building, toolchain
+from deploy.control_plane.dataplane import seen
 from deploy.control_plane.failures import Refusal
 from deploy.control_plane.kubernetes import STAGES
 from deploy.control_plane.kueue import adapted
 from deploy.control_plane.places import Places, Ports
 from deploy.control_plane.plane import down, furniture
+from portal.cluster.kube import Connection, KubeGateway
+from portal.cluster.port import ObjectRef
+from tests.cluster.loopback import simulated
 from tests.tooling.processes import ROOT
 
 PORTS = Ports(*range(1001, 1011))
@@ -199,3 +203,22 @@ def test_the_cluster_has_the_four_card_server_and_disks() -> None:
     assert nodes["gpu-1"]["nvidia.com/mig-1g.10gb"] == "4"
     volumes = [one for one in found if one["kind"] == "PersistentVolume"]
     assert {one["spec"]["storageClassName"] for one in volumes} == {"disks"}
+
+
+def test_the_data_plane_sees_what_is_on_the_cluster_and_no_pod_that_is_going() -> None:
+    labels = {"turno.dev/instance": "turno"}
+
+    def pod(name: str, **metadata: Any) -> dict[str, Any]:
+        told = {"name": name, "namespace": "default", "labels": labels, **metadata}
+        spec = {"containers": [{"name": "main", "image": "x"}]}
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": told, "spec": spec}
+
+    with simulated() as cluster:
+        gateway = KubeGateway(Connection(cluster.address), manager="suite")
+        stays = gateway.create(pod("stays"))
+        goes = gateway.create(pod("goes", finalizers=["turno.dev/hold"]))
+        gateway.delete(ObjectRef("Pod", "goes", "default"), uid=goes["metadata"]["uid"])
+
+        found = list(seen(gateway).scan("Pod"))
+
+    assert [one["metadata"]["uid"] for one in found] == [stays["metadata"]["uid"]]

@@ -10,7 +10,7 @@ import pytest
 
 from deploy.demo.places import SOCKET_PATH_LIMIT, Places, Ports, environment
 from deploy.demo.preflight import take_lock
-from deploy.demo.programs import all_programs, all_steps
+from deploy.demo.programs import Kubernetes, all_programs, all_steps
 from tests.tooling.processes import ROOT, free_port
 
 
@@ -44,6 +44,16 @@ def test_a_taken_port(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["eight", "0", "70000", "-1"])
 def test_a_port_that_is_none(tmp_path: Path, text: str) -> None:
     assert f"PORT must be a port between 1 and 65535, not '{text}'" in refusal(demo(tmp_path / "demo", PORT=text))
+
+
+def test_a_cluster_that_there_is_not(tmp_path: Path) -> None:
+    line = refusal(demo(tmp_path / "demo", CLUSTER="k3s"))
+    assert line == "turno: CLUSTER must be simulated or kubernetes, not 'k3s'"
+
+
+def test_a_real_cluster_without_go(tmp_path: Path) -> None:
+    around = {"XDG_CACHE_HOME": str(tmp_path), "TURNO_CLUSTER_FOLDER": str(tmp_path / "cluster"), "GO": "/nobody"}
+    assert "Go 1.26 builds the control plane" in refusal(demo(tmp_path / "demo", CLUSTER="kubernetes", **around))
 
 
 def test_a_broken_database(tmp_path: Path) -> None:
@@ -135,3 +145,12 @@ def test_processes_are_known_by_their_arguments(tmp_path: Path) -> None:
     assert lines["watch"].endswith("manage.py watch")
     assert lines["logs"].endswith("manage.py logs")
     assert "--host 127.0.0.1 --port 8000" in lines["web"]
+
+
+def test_a_real_cluster_takes_the_simulated_ones_place(tmp_path: Path) -> None:
+    ports, real = Ports(8000, 8001, 8002, 8003), Kubernetes("/somewhere/kubeconfig", "https://127.0.0.1:6443")
+    programs = {program.name: program for program in all_programs(Places(tmp_path), ports, real)}
+    assert "cluster" not in programs
+    assert programs["data"].command[-3:] == ("8002", "/somewhere/kubeconfig", "http://127.0.0.1:8000")
+    assert programs["worker"].knows == {"TURNO_CLUSTER_CONNECTIONS": "default=/somewhere/kubeconfig"}
+    assert all_steps(ports, real)[1].knows["TURNO_DEMO_CLUSTER_URL"] == "https://127.0.0.1:6443"
