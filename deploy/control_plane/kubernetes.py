@@ -11,7 +11,8 @@ from deploy.control_plane.building import LOCKS, Built
 from deploy.control_plane.failures import Refusal
 from deploy.control_plane.places import NAME, Places, Ports
 
-STAGES = ("nodes.yaml", "pods.yaml", "volumes.yaml", "logs.yaml")
+STAGES = ("nodes.yaml", "pods.yaml", "volumes.yaml")
+LOGS = "logs.yaml"
 STARTS_WITHIN = 60
 # A node that is lost is noticed by what runs on it after this many seconds, not after five minutes.
 TOLERATED = "5"
@@ -32,6 +33,9 @@ class Kubernetes:
         configuration.write_text(self._configuration())
         arguments = ["create", "cluster", "--config", str(configuration), "--wait", f"{STARTS_WITHIN}s"]
         self._kwokctl(*arguments, "--kubeconfig", str(self._places.kubeconfig))
+        logs = (LOCKS / LOGS).read_text().replace("CONTAINER_LOG", str(self._places.container_log))
+        self.kubectl("wait", "--for=condition=Established", "crd/clusterlogs.kwok.x-k8s.io", "--timeout=30s")
+        self.kubectl("create", "-f", "-", given=logs)
 
     def stop(self) -> None:
         """Its processes end, its data stays."""
@@ -40,10 +44,6 @@ class Kubernetes:
     def start(self) -> None:
         """After `stop`: the same cluster with the same data."""
         self._kwokctl("start", "cluster", "--wait", f"{STARTS_WITHIN}s")
-
-    def delete(self) -> None:
-        """Nothing of it is left; not even where it was half dead."""
-        self._kwokctl("delete", "cluster", "--kubeconfig", str(self._places.kubeconfig))
 
     def kubectl(self, *arguments: str, given: str | None = None) -> str:
         """What kubectl printed, as the administrator. Refusal with its words where it failed."""
@@ -79,16 +79,15 @@ class Kubernetes:
             raise Refusal(f"kwokctl {arguments[0]} failed; {why(self._places)}")
 
     def _configuration(self) -> str:
-        """kwokctl's own object, then KWOK's: how nodes and pods live, and what containers say."""
+        """kwokctl's own object, then KWOK's: how nodes, pods and disks live."""
         stages = "---\n".join((LOCKS / name).read_text() for name in STAGES)
-        logs = stages.replace("CONTAINER_LOG", str(self._places.container_log))
         head = {
             "apiVersion": "config.kwok.x-k8s.io/v1alpha1",
             "kind": "KwokctlConfiguration",
             "options": self._options(),
             "componentsPatches": self._patches(),
         }
-        return f"{yaml.safe_dump(head)}---\n{logs}"
+        return f"{yaml.safe_dump(head)}---\n{stages}"
 
     def _options(self) -> dict[str, Any]:
         binaries = {

@@ -21,6 +21,7 @@ from deploy.control_plane.places import Places, Ports
 
 NAMESPACE, ACCOUNT, SECRET = "kueue-system", "kueue-controller-manager", "kueue-webhook-server-cert"
 STARTS_WITHIN = 60.0
+OWN = {"POD_NAMESPACE": NAMESPACE, "HOME": "/tmp", "TMPDIR": "/tmp"}  # noqa: S108  of its own root
 CERTIFICATES = ("tls.crt", "tls.key", "ca.crt")
 FIRST = ("Namespace", "CustomResourceDefinition", "ServiceAccount")
 # The answer of the webhooks is the proof: they refuse everything while the manager is not there.
@@ -51,7 +52,7 @@ class Kueue:
         with self._places.kueue_log.open("ab") as output:
             process = subprocess.Popen(
                 [*self._rooted(), "/manager", "--config=/config.yaml", "--kubeconfig=/kubeconfig", "--zap-log-level=2"],
-                env={"POD_NAMESPACE": NAMESPACE, "HOME": "/tmp", "TMPDIR": "/tmp"},  # noqa: S108  its own /tmp
+                env={**OWN, "PATH": os.environ.get("PATH", "")},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from deploy.control_plane.building import Built, build
+from deploy.control_plane.building import Built
+from deploy.control_plane.building import cache as cache_folder
 from deploy.control_plane.places import Places
 from deploy.control_plane.plane import Plane
 from tests.tooling.processes import Running, free_port, listens, wait_until
@@ -34,13 +36,14 @@ def own_plane() -> OwnPlane:
     known = Places(Path(folder)).recall() if folder else None
     if folder is None or known is None:
         pytest.skip("this cluster is somebody else's: it is not stopped, and nothing of it is forgotten")
-    return OwnPlane(build(print), Places(Path(folder)), known[0])
+    return OwnPlane(Built(cache_folder() / known[1]), Places(Path(folder)), known[0])
 
 
 class OwnPlane:
     """A control plane whose parts may be stopped."""
 
     def __init__(self, built: Built, places: Places, ports: Any) -> None:
+        self._built = built
         self.plane = Plane.of(built, places, ports)
 
     def kubectl(self, *arguments: str, given: Any = None) -> str:
@@ -50,7 +53,7 @@ class OwnPlane:
     def in_the_clear(self, logs: Path) -> Iterator[int]:
         """The API without TLS, as a fault proxy needs it; yields the port."""
         port = free_port()
-        program = str(build(print).program("kubectl"))
+        program = str(self._built.program("kubectl"))
         told = ["--kubeconfig", str(self.plane.places.kubeconfig), "proxy", "--port", str(port)]
         proxy = Running([program, *told, "--accept-hosts", ".*"], logs / "kubectl-proxy.log")
         try:
@@ -82,7 +85,11 @@ class OwnPlane:
     def compact(self) -> None:
         """etcd forgets every revision before the present one."""
         now = self._etcd("range", {"key": "AA=="})["header"]["revision"]
-        self._etcd("compaction", {"revision": now, "physical": True})
+        try:
+            self._etcd("compaction", {"revision": now, "physical": True})
+        except urllib.error.HTTPError as error:
+            words = error.read().decode()
+            assert "has been compacted" in words, words
 
     def _etcd(self, verb: str, body: dict[str, Any]) -> dict[str, Any]:
         address = f"http://127.0.0.1:{self.plane.ports.etcd}/v3/kv/{verb}"

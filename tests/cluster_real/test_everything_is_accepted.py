@@ -11,6 +11,7 @@ import pytest
 
 from jobs.manifests.catalogue import BUILDERS, render
 from jobs.manifests.plan import ClusterPlan, FlavorPlan, ImagePlan
+from jobs.manifests.secrets import filled
 from quotas import manifests as quotas
 from quotas.arithmetic import Share
 from tenants.manifests import SpaceSpec, space
@@ -102,7 +103,8 @@ def test_every_object_of_a_run_is_accepted(
         **changes,
     )
     for one in render(made):
-        without_warning(wire.apply(one.manifest, **STRICT))
+        sent = filled(one.manifest, made.workload_id, {"k1": "the server's key"})
+        without_warning(wire.apply(sent, **STRICT))
         template = one.manifest.get("spec", {}).get("template")
         if template is not None:
             pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {**template["metadata"], "namespace": team.namespace}}

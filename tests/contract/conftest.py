@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -75,6 +76,15 @@ class Engine:
             return
         with (self.folder / "now.log").open("a") as file:
             file.write(f"{clock.now():%Y-%m-%dT%H:%M:%S.%f}000Z stdout F {line}\n")
+
+    @contextmanager
+    def in_the_clear(self) -> Iterator[str]:
+        """An address without TLS, as a proxy needs it."""
+        if self.inside is not None:
+            yield self.target
+            return
+        with own_plane().in_the_clear(self.folder) as port:
+            yield f"http://127.0.0.1:{port}"
 
     def _metadata(self, name: str) -> JsonObject:
         return {"name": name, "namespace": self.namespace, "labels": base_labels(INSTANCE)}

@@ -211,9 +211,7 @@ def test_an_object_that_leaves_the_selector_is_deleted_for_the_watcher(engine: E
 
 
 def test_a_lost_answer_is_unreachable_and_the_object_is_there_once(engine: Engine) -> None:
-    if engine.is_real:
-        pytest.skip("the proxy speaks plain HTTP only")
-    with FaultProxy(engine.target) as proxy:
+    with engine.in_the_clear() as address, FaultProxy(address) as proxy:
         proxy.add(Fault("reset_after", match="^POST", times=1))
         through = KubeGateway(Connection(proxy.address), manager="turno-contract", timeouts=QUICK)
 

@@ -10,7 +10,14 @@ from tests.contract.conftest import CONTAINER, Engine
 from tests.contract.wire import collection
 
 ROUTE: dict[str, Any] = {"parentRefs": [{"name": "turno", "namespace": "turno-gateway"}], "hostnames": ["a.example"]}
-PARENTS = [{"parentRef": {"name": "turno"}, "controllerName": "turno.dev/gateway", "conditions": []}]
+ACCEPTED = {
+    "type": "Accepted",
+    "status": "True",
+    "reason": "Accepted",
+    "message": "",
+    "lastTransitionTime": "2026-01-01T00:00:00Z",
+}
+PARENTS = [{"parentRef": {"name": "turno"}, "controllerName": "turno.dev/gateway", "conditions": [ACCEPTED]}]
 
 
 def route(engine: Engine, **spec: Any) -> dict[str, Any]:

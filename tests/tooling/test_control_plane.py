@@ -15,7 +15,7 @@ import yaml
 from deploy.control_plane import building, toolchain
 from deploy.control_plane.dataplane import seen
 from deploy.control_plane.failures import Refusal
-from deploy.control_plane.kubernetes import STAGES
+from deploy.control_plane.kubernetes import LOGS, STAGES
 from deploy.control_plane.kueue import adapted
 from deploy.control_plane.places import Places, Ports
 from deploy.control_plane.plane import down, furniture
@@ -188,7 +188,7 @@ def test_kueues_objects_point_at_the_manager_outside() -> None:
 
 
 def test_stages_are_objects_with_names_of_their_own() -> None:
-    found = [one for name in STAGES for one in yaml.safe_load_all((building.LOCKS / name).read_text())]
+    found = [one for name in (*STAGES, LOGS) for one in yaml.safe_load_all((building.LOCKS / name).read_text())]
 
     names = [(one["kind"], one["metadata"]["name"]) for one in found]
     assert len(set(names)) == len(names)

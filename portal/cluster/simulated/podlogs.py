@@ -49,12 +49,15 @@ def log_options(query: Mapping[str, str], now: datetime) -> LogOptions:
 
 
 def read_logs(store: Store, logs: LogBook, where: tuple[str | None, str], options: LogOptions) -> Response:
-    """The text, or the stream of it. where: (namespace, pod). Raises NotFound, BadRequest as a kubelet does."""
+    """The text, or the stream of it; of a pod without a node, nothing. where: (namespace, pod). Raises NotFound, and
+    BadRequest as a kubelet does."""
     namespace, name = where
     pod = store.get("Pod", namespace, name)
     if pod is None:
         raise NotFound(BY_KIND["Pod"], name)
     container = _container(pod, options.container)
+    if not pod["spec"].get("nodeName"):
+        return Response(204)
     restart = _restart(pod, container, previous=options.previous)
     if options.previous or _terminated(pod, container):
         options = replace(options, follow=False)
@@ -91,11 +94,10 @@ def _restart(pod: Obj, container: str, *, previous: bool) -> int:
         for each in status.get(part) or []
         if each["name"] == container
     ]
-    if not found or not pod["spec"].get("nodeName"):
+    if not found:
         if previous:
             raise BadRequest(f'previous terminated container "{container}" in pod "{name}" not found')
-        text = f'container "{container}" in pod "{name}" is waiting to start: ContainerCreating'
-        raise BadRequest(text if pod["spec"].get("nodeName") else f"pod {name} does not have a host assigned")
+        raise BadRequest(f'container "{container}" in pod "{name}" is waiting to start: ContainerCreating')
     count = int(found[0].get("restartCount") or 0)
     if previous:
         if count == 0:
