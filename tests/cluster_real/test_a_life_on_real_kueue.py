@@ -74,7 +74,7 @@ def test_a_job_runs_and_ends_and_its_times_are_the_clusters(stage: RealStage, lu
         ("3", "exit_code", 3),
         ("oom", "out_of_memory", 137),
         ("image", "image_cannot_be_pulled", None),
-        ("evict", "pod_evicted", 137),
+        ("evict", "pod_evicted", None),
     ],
 )
 def test_a_job_that_fails_says_how(

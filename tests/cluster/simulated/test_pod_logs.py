@@ -103,7 +103,6 @@ def test_container_must_be_named_among_several(ask: Asker) -> None:
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        ({"node": ""}, "pod p does not have a host assigned"),
         ({}, 'container "main" in pod "p" is waiting to start: ContainerCreating'),
         (
             {"state": {"waiting": {"reason": "ImagePullBackOff"}}},
