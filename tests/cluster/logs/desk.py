@@ -46,6 +46,8 @@ class Scene:
             "spec": {"nodeName": "gpu-1", "containers": [{"name": each, "image": "x"} for each in containers]},
         }
         made = self.server.call(lambda: self.server.store.create(manifest))
+        for each in containers:
+            self.say(made, "", container=each)  # a running container has a log, however little it has said
         return self.status(made, RUNNING, containers=containers)
 
     def status(
