@@ -5,7 +5,7 @@ from quotas.planning.disagreements import disagrees_since, lasting, totals
 from quotas.planning.forecast import Estimate
 from quotas.planning.forecasts import Likely, Track, latest, track
 from quotas.planning.lengths import Template
-from quotas.planning.outlook import foresee_request
+from quotas.planning.outlook import Came, Survey, foresee_request
 from quotas.planning.placing import Misfit, Room, room
 from quotas.planning.preview import Asked, Preview, alternatives, preview
 from quotas.planning.standing import Member, Standing, standing
@@ -13,6 +13,7 @@ from quotas.planning.waiting import Wait, wait_of
 
 __all__ = [
     "Asked",
+    "Came",
     "Estimate",
     "Likely",
     "Member",
@@ -20,6 +21,7 @@ __all__ = [
     "Preview",
     "Room",
     "Standing",
+    "Survey",
     "Template",
     "Track",
     "Wait",

@@ -12,6 +12,7 @@ from random import Random
 from typing import Literal
 
 from portal.admission import Engine, replay_forward
+from quotas.planning.arrivals import NOBODY, Past
 from quotas.planning.lengths import NEVER_ENDS, Length
 
 HORIZON_S = 14 * 86_400.0
@@ -43,6 +44,7 @@ class Scene:
     lasted: Mapping[str, float]  # those that hold quota
     waiting: Collection[str]
     lengths: Mapping[str, Length]
+    past: Past = NOBODY  # who came before, as a sample of who may come
 
 
 def samples_for(members: int) -> int:
@@ -69,7 +71,13 @@ def played(scene: Scene, watched: frozenset[str], *, samples: int) -> dict[str, 
             left = scene.lengths.get(key, NEVER_ENDS).left(shares[key][sample], scene.lasted.get(key, 0.0))
             if left is not None:
                 durations[key] = left
-        found = replay_forward(scene.engine, durations, scene.now, scene.now + HORIZON_S, watched)
+        coming = []
+        for arrival in scene.past.again(scene.now, rng):
+            coming.append(arrival.spec)
+            left = arrival.length.left(1 - rng.random(), 0.0)
+            if left is not None:
+                durations[arrival.spec.key] = left
+        found = replay_forward(scene.engine, durations, scene.now, scene.now + HORIZON_S, watched, coming)
         for key in watched:
             starts[key].append(found.get(key, inf))
     return starts

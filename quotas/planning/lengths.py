@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 LEAST_ENDED = 5  # ended intervals that a group needs before anything is said from it
@@ -123,6 +123,10 @@ class History:
         """Of the narrowest group with enough ended intervals; None where there is none."""
         return next((found for group in template.groups if (found := self._of(group)) is not None), None)
 
+    def length(self, template: Template) -> Length:
+        """The curve of its like and its own limit."""
+        return Length(self.curve(template), template.limit_s)
+
     def _of(self, group: Hashable) -> Curve | None:
         if group not in self._curves:
             lengths = self._lengths.get(group, [])
@@ -159,8 +163,3 @@ class Length:
 
 
 NEVER_ENDS = Length()
-
-
-def lengths(history: History, templates: Mapping[str, Template]) -> dict[str, Length]:
-    """For each key, what is known of how long it lasts."""
-    return {key: Length(history.curve(one), one.limit_s) for key, one in templates.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -10,8 +10,10 @@ from uuid import UUID
 
 from portal.kernel import clock
 from quotas.models import Allocation, ForecastPass
+from quotas.planning.arrivals import NOBODY, Arrival, Past
 from quotas.planning.forecast import Estimate, Scene, estimates, samples_for
-from quotas.planning.lengths import Curve, History, Interval, Length, Template, lengths
+from quotas.planning.known import Known
+from quotas.planning.lengths import History, Interval, Length, Template
 from quotas.planning.preview import Asked, spec_of
 from quotas.planning.standing import Member, Standing
 
@@ -24,35 +26,21 @@ PREVIEW_EFFORT, PREVIEW_LEAST, PREVIEW_MOST = 1500, 12, 40
 
 
 @dataclass(frozen=True)
-class Known:
-    """What is known of how long the members of one cluster last, by the id of the workload behind them."""
+class Came:
+    """One run of the last days, when it came into the queue."""
 
-    by_workload: Mapping[UUID, Length]
+    at: datetime
+    template: Template
+    asked: Asked
 
-    def of(self, member: Member) -> Length:
-        found = self.by_workload.get(member.workload_id) if member.workload_id else None
-        return found or Length(limit_s=member.limit_s)
 
-    def as_json(self) -> dict[str, Any]:
-        curves = list({id(one.curve): one.curve for one in self.by_workload.values() if one.curve}.values())
-        places = {id(curve): at for at, curve in enumerate(curves)}
-        return {
-            "curves": [[one.times, one.survival] for one in curves],
-            "of": {
-                str(key): [places[id(one.curve)] if one.curve else None, one.limit_s]
-                for key, one in self.by_workload.items()
-            },
-        }
+@dataclass(frozen=True)
+class Survey:
+    """What the room above knows of a cluster's work: what each live workload is like with the number of its run, and
+    who came in the last days, oldest first."""
 
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Known:
-        curves = [Curve(tuple(times), tuple(survival)) for times, survival in data.get("curves", [])]
-        return cls(
-            {
-                UUID(key): Length(None if place is None else curves[place], limit)
-                for key, (place, limit) in data.get("of", {}).items()
-            }
-        )
+    live: Mapping[UUID, tuple[Template, int]]
+    came: Sequence[Came]
 
 
 def remembered(cluster_id: UUID) -> History:
@@ -71,11 +59,14 @@ def _intervals(rows: Iterable[tuple[Any, ...]], now: datetime) -> Iterable[Inter
         yield Interval(Template(tenant, kind, variant, flavor, image), max(0.0, seconds), ended)
 
 
-def known_of(standing: Standing, templates: Mapping[UUID, Template], history: History) -> Known:
-    """For every member of ours, its curve and its limit."""
+def known_of(standing: Standing, survey: Survey, history: History) -> Known:
+    """For every member of ours and for everybody who came, the curve and the limit."""
     live = {one.workload_id for one in standing.members.values() if one.workload_id is not None}
-    named = {str(key): template for key, template in templates.items() if key in live}
-    return Known({UUID(key): length for key, length in lengths(history, named).items()})
+    by_workload = {key: history.length(template) for key, (template, _) in survey.live.items() if key in live}
+    arrivals = [
+        Arrival(one.at.timestamp(), spec_of(standing, one.asked), history.length(one.template)) for one in survey.came
+    ]
+    return Known(by_workload, Past(arrivals[0].at, arrivals) if arrivals else NOBODY)
 
 
 def scene_of(standing: Standing, known: Known) -> Scene:
@@ -88,8 +79,14 @@ def scene_of(standing: Standing, known: Known) -> Scene:
             key: max(0.0, standing.now - one.held_since.timestamp()) for key, one in members.items() if one.held_since
         },
         waiting=[key for key, one in members.items() if one.held_since is None],
-        lengths={key: known.of(one) for key, one in members.items()},
+        lengths={key: _length(known, one) for key, one in members.items()},
+        past=known.past,
     )
+
+
+def _length(known: Known, member: Member) -> Length:
+    found = known.by_workload.get(member.workload_id) if member.workload_id else None
+    return found or Length(limit_s=member.limit_s)
 
 
 @dataclass(frozen=True)

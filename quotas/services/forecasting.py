@@ -16,8 +16,7 @@ from portal.kernel.leader import Leadership
 from portal.kernel.transaction import transaction
 from quotas.models import Allocation, Forecast, ForecastPass
 from quotas.planning.calibration import calibration
-from quotas.planning.lengths import Template
-from quotas.planning.outlook import Foreseen, foresee, known_of, remembered
+from quotas.planning.outlook import Foreseen, Survey, foresee, known_of, remembered
 from quotas.planning.standing import standing
 
 EVERY = timedelta(seconds=60)
@@ -30,13 +29,13 @@ CONSIDERABLY, CONSIDERABLE_S = 0.2, 5.0
 GRACE = timedelta(seconds=60)
 KEPT = timedelta(days=90)
 BATCH = 1000
-Templates = Callable[[UUID], Mapping[UUID, tuple[Template, int]]]
+Surveyor = Callable[[UUID], Survey]
 
 
-def forecast(cluster_id: UUID, templates: Templates) -> int:
+def forecast(cluster_id: UUID, survey: Surveyor) -> int:
     """One round on one cluster, if it is due and nobody else is at it; how many forecasts were made.
 
-    `templates` gives for each live workload of the cluster what it is like and the number of its run.
+    `survey` tells what is known of the cluster's work.
     """
     seen = _fingerprint(cluster_id)
     if not _due(cluster_id, seen):
@@ -45,7 +44,7 @@ def forecast(cluster_id: UUID, templates: Templates) -> int:
     if not leadership.hold():
         return 0
     try:
-        return _round(cluster_id, seen, templates(cluster_id))
+        return _round(cluster_id, seen, survey(cluster_id))
     finally:
         leadership.resign()
 
@@ -75,14 +74,14 @@ def _due(cluster_id: UUID, seen: str) -> bool:
     return since >= EVERY or (row.seen != seen and since >= timedelta(milliseconds=REST * row.took_ms))
 
 
-def _round(cluster_id: UUID, seen: str, templates: Mapping[UUID, tuple[Template, int]]) -> int:
+def _round(cluster_id: UUID, seen: str, survey: Survey) -> int:
     began, now = clock.monotonic(), clock.now()
     state = standing(cluster_id)
     if state.as_of is None:
         return 0
-    known = known_of(state, {key: template for key, (template, _) in templates.items()}, remembered(cluster_id))
+    known = known_of(state, survey, remembered(cluster_id))
     found, samples = foresee(state, known)
-    runs = {key: run for key, (_, run) in templates.items()}
+    runs = {key: run for key, (_, run) in survey.live.items()}
     with transaction():
         _settle(cluster_id, frozenset(one.workload_id for one in state.members.values() if one.workload_id), now)
         _keep(cluster_id, {key: one for key, one in found.items() if key in runs}, runs, now)

@@ -1,0 +1,134 @@
+"""Forecasts from a queue played on: quantiles, what nobody can know, who comes in between. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import inf
+from random import Random
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from portal.admission import ClusterQueueSpec, Engine, FlavorQuota, PodSet, QuotaCell, ResourceGroup, WorkloadSpec
+from quotas.planning.arrivals import Arrival, Past
+from quotas.planning.forecast import LEAST_SAMPLES, MOST_SAMPLES, Scene, estimates, judged, quantile, samples_for
+from quotas.planning.known import Known
+from quotas.planning.lengths import Curve, Length
+
+GPU = "nvidia.com/gpu"
+HOUR = Length(Curve.of((3600.0 + 60 * one, True) for one in range(-20, 21)))
+STARTS = st.lists(st.floats(min_value=0, max_value=1e6) | st.just(inf), min_size=1, max_size=100)
+
+
+def spec(key: str, created: float, priority: int = 0) -> WorkloadSpec:
+    return WorkloadSpec(key, "team", priority, created, (PodSet("main", 1, {GPU: 1}),))
+
+
+def scene(waiting: int, **lengths: Length) -> Scene:
+    """One card, held by `runs` since 10 minutes; so many wait, `w0` first."""
+    engine = Engine(instant_release=True, explains=False)
+    group = ResourceGroup((GPU,), (FlavorQuota("h100", {GPU: QuotaCell(1)}),))
+    engine.upsert_queue(ClusterQueueSpec("team", resource_groups=(group,)), 0.0)
+    for key, created in (("runs", 0.0), *((f"w{number}", 1.0 + number) for number in range(waiting))):
+        engine.submit(spec(key, created))
+        engine.settle(created)
+    keys = [f"w{number}" for number in range(waiting)]
+    return Scene(engine, 600.0, {"runs": 600.0}, keys, dict.fromkeys(("runs", *keys), HOUR) | lengths)
+
+
+@given(STARTS, st.floats(min_value=0, max_value=1), st.floats(min_value=0, max_value=1))
+def test_quantiles_are_in_order_and_within_what_was_seen(starts: list[float], one: float, other: float) -> None:
+    ordered = sorted(starts)
+    low, high = sorted((one, other))
+    assert ordered[0] <= quantile(ordered, low) <= quantile(ordered, high) + 1e-6
+    assert quantile(ordered, high) <= ordered[-1] + 1e-6
+
+
+@given(STARTS)
+def test_three_tenths_or_a_reason(starts: list[float]) -> None:
+    found = judged(starts, "too_far", "history")
+    if found.p50 is None:
+        assert (found.p10, found.p90) == (None, None)
+        assert found.why
+    else:
+        assert found.p10 is not None
+        assert found.p90 is not None
+        assert found.p10 <= found.p50 <= found.p90 < inf
+
+
+def test_the_first_starts_when_what_runs_ends_and_the_next_after_it() -> None:
+    found = estimates(scene(2), frozenset({"w0", "w1"}), samples=60)
+    first, second = found["w0"], found["w1"]
+    assert first.p50 == pytest.approx(3600, abs=120)
+    assert second.p50 == pytest.approx(7200, abs=240)
+    assert first.basis == "history"
+    assert first.p10 is not None
+    assert second.p90 is not None
+    assert first.p10 < 3600 < second.p90
+
+
+def test_equal_inputs_give_equal_answers() -> None:
+    assert estimates(scene(3), frozenset({"w2"}), samples=20) == estimates(scene(3), frozenset({"w2"}), samples=20)
+
+
+def test_the_engine_stays_as_it_was() -> None:
+    at = scene(2)
+    estimates(at, frozenset({"w1"}), samples=5)
+    assert at.engine.pending_order("team") == ["w0", "w1"]
+    assert at.engine.holding() == ["runs"]
+
+
+def test_what_nobody_knows_is_not_guessed() -> None:
+    found = estimates(scene(1, runs=Length()), frozenset({"w0"}), samples=20)["w0"]
+    assert (found.p50, found.basis, found.why) == (None, "none", "lengths_unknown")
+
+
+def test_a_limit_alone_says_by_when() -> None:
+    found = estimates(scene(1, runs=Length(limit_s=1200.0)), frozenset({"w0"}), samples=40)["w0"]
+    assert found.basis == "declared"
+    assert found.p90 is not None
+    assert 600 < found.p90 <= 1200 + 2
+
+
+def test_who_may_come_with_more_right_makes_it_later() -> None:
+    alone = scene(1)
+    moments = [float(at) for at in range(-172_800, 600, 1200)]
+    often = [Arrival(at, spec(f"p{at}", at, priority=100), HOUR) for at in moments]
+    busy = replace(alone, past=Past(-86_400.0 * 2, often))
+    quiet = estimates(alone, frozenset({"w0"}), samples=40)["w0"]
+    found = estimates(busy, frozenset({"w0"}), samples=40)["w0"]
+    assert quiet.p90 is not None
+    assert found.p90 is not None
+    assert found.p90 > quiet.p90 + 1800
+
+
+def test_what_came_comes_again_in_order_with_keys_of_its_own() -> None:
+    past = Past(0.0, [Arrival(float(at), spec("old", float(at))) for at in range(0, 1000, 50)])
+    again = list(past.again(1000.0, Random(1)))
+    assert len(again) > 100
+    assert [one.at for one in again] == sorted(one.at for one in again)
+    assert len({one.spec.key for one in again}) == len(again)
+    assert all(one.at >= 1000.0 and one.spec.created == one.at for one in again)
+
+
+def test_too_little_past_draws_nobody() -> None:
+    assert list(Past(0.0, [Arrival(1.0, spec("old", 1.0))]).again(1000.0, Random(1))) == []
+
+
+def test_what_is_known_survives_being_written() -> None:
+    of = {UUID(int=1): HOUR, UUID(int=2): Length(None, 60.0), UUID(int=3): Length()}
+    podset = PodSet("main", 2, {GPU: 1}, 1, frozenset({"h100"}))
+    shared = Arrival(5.0, WorkloadSpec("", "team", 3, 0.0, (podset,)), HOUR)
+    known = Known(of, Past(1.0, [shared, replace(shared, at=9.0)]))
+    written = known.as_json()
+    assert len(written["curves"]) == 1
+    assert len(written["shapes"]) == 1
+    assert Known.from_json(written) == known
+    assert Known.from_json({}) == Known({}, Past(0.0, []))
+
+
+def test_large_queues_are_played_less_often() -> None:
+    assert samples_for(10) == MOST_SAMPLES
+    assert samples_for(100_000) == LEAST_SAMPLES
