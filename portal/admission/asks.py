@@ -7,14 +7,12 @@ no two states of a cell share a stamp, so what is remembered holds exactly as lo
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from portal.admission.judgements import Judgement, Target
+from portal.admission.judgements import TO_THE_LAST, Judgement, Mode, Search, Target, Tried
 from portal.admission.model import PodSet, PodSetAssignment
 from portal.admission.workloads import in_resource_order
 
 # What one flavor has to provide: amounts by cell.
 Option = tuple[tuple[int, int], ...]
-# Per pod set and group the index of the flavor at which a search stopped (-1: at the last).
-Tried = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +79,8 @@ class Single:
         "barren",
         "cell",
         "contested",
+        "fits",
+        "fits_borrowing",
         "judgement",
         "need",
         "need_at",
@@ -94,12 +94,26 @@ class Single:
         self.usage = {self.cell: self.amount}
         self.contested = frozenset((self.cell,))
         self.assignment = (PodSetAssignment(podset.name, {resource: flavor}, podset.count),)
+        # What a search finds that stops here because it is free, within the queue's own quota or borrowed.
+        self.fits = self.free(0, self.tried)
+        self.fits_borrowing = self.fits
         # How the cell could be had, and the stamp at which nothing could come of it.
         self.judgement: Judgement | None = None
         self.barren = 0
         # How much has to be free so that something may come of it; it holds for that stamp of the queue.
         self.need = self.amount
         self.need_at = 0
+
+    def free(self, height: int, tried: Tried) -> Search:
+        """What a search finds that chooses this flavor, which is free."""
+        resumes = tried != TO_THE_LAST
+        return Search(Mode.FIT, height, self.usage, tried=tried, assignment=self.assignment, resumes=resumes)
+
+    def borrowed(self, height: int) -> Search:
+        """The same where the search stops here and it is borrowed from so far up."""
+        if self.fits_borrowing.height != height:
+            self.fits_borrowing = self.free(height, self.tried)
+        return self.fits_borrowing
 
 
 @dataclass(slots=True, eq=False)
@@ -119,7 +133,7 @@ class Ask:
     # The last proof, over a whole tree, that nobody had a chance in which these had none either.
     proof: int = 0
     # The search of those who are certain to be rejected, by the stamp of the queue's own usage (`singles`).
-    rejection: tuple[int, object] | None = None
+    rejection: tuple[int, Search] | None = None
     # By cell and amount: how that cell could be had.
     judged: dict[tuple[int, int], Judgement] = field(default_factory=dict)
     # By usage and contested cells: the victims for it, with their stamp.

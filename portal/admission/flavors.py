@@ -6,12 +6,12 @@ fits. The queue's fungibility settings say when the search stops and which candi
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from portal.admission import messages
 from portal.admission.asks import Ask, GroupAsk, Option, PodSetAsk
 from portal.admission.fungibility import WORST
-from portal.admission.judgements import Judgement, Mode, Target
+from portal.admission.judgements import Judgement, Mode, Search
 from portal.admission.judging import Judge
 from portal.admission.model import PodSetAssignment
 from portal.admission.queue import Queue
@@ -38,26 +38,6 @@ class PodSetChoice:
     count: int
     choices: list[Choice]
     reasons: list[str]
-
-
-@dataclass(slots=True)
-class Search:
-    """The result for a workload. `mode`: NO_FIT, PREEMPT or FIT; `usage` by cell; `height` 0: it borrows nothing.
-
-    `contested` are the cells that are not free without evictions, `tried` per pod set and group the index of the flavor
-    at which the search stopped (-1: at the last); `targets`: whom it would evict, where that is known already.
-    """
-
-    mode: Mode = Mode.NO_FIT
-    height: int = 0
-    usage: dict[int, int] = field(default_factory=dict)
-    contested: frozenset[int] = frozenset()
-    tried: tuple[tuple[int, ...], ...] = ()
-    assignment: tuple[PodSetAssignment, ...] = ()
-    targets: list[Target] | None = None
-    message: str = ""
-    # There are flavors that the search did not look at.
-    resumes: bool = False
 
 
 class FlavorFinder:

@@ -39,15 +39,13 @@ class Judge:
             return fair_targets(self._forest, self.book, request, self.fair.strategies)
         return classic_targets(self._forest, request)
 
-    def stamps(self, queue: Queue) -> list[int]:
-        """The stamps of what judgements depend on, by cell."""
-        tree = queue.tree
-        return tree.stamps if self.fair is None else [tree.stamp] * len(tree.stamps)
+    def stamp(self, queue: Queue, cell: int) -> int:
+        """Names the state on which a judgement of the cell depends."""
+        return queue.tree.stamps[cell] if self.fair is None else queue.tree.stamp
 
     def of(self, queue: Queue, ask: Ask, cell: int, total: int) -> Judgement:
         """Judge `total` of a cell; evictions are left open."""
-        tree = queue.tree
-        stamp = tree.stamp if self.fair is not None else tree.stamps[cell]
+        stamp = self.stamp(queue, cell)
         if queue.by_age:
             # Whom it may evict depends on when it was created, not on its shape alone.
             return self._fresh(queue, stamp, cell, total)
@@ -59,7 +57,7 @@ class Judge:
     def of_single(self, queue: Queue, workload: Workload, single: Single) -> Judgement:
         """The same for a flavor of an ask for one resource, where nothing is remembered that holds."""
         fair, cell = self.fair is not None, single.cell
-        stamp = queue.tree.stamp if fair else queue.tree.stamps[cell]
+        stamp = self.stamp(queue, cell)
         judgement = single.judgement = self._fresh(queue, stamp, cell, single.amount)
         if judgement.mode is _OPEN:
             free = (
@@ -83,11 +81,12 @@ class Judge:
             return Judgement(stamp, Mode.NO_FIT, 0)
         if total <= available:
             return Judgement(stamp, Mode.FIT, height)
-        if node.nominal[cell] >= total or below_root or self._borrows_by_force(queue):
+        if node.nominal[cell] >= total or below_root or self.borrows_by_force(queue):
             return Judgement(stamp, Mode.NO_CANDIDATES if queue.never_preempts else Mode.OPEN, height)
         return Judgement(stamp, Mode.NO_FIT, height)
 
-    def _borrows_by_force(self, queue: Queue) -> bool:
+    def borrows_by_force(self, queue: Queue) -> bool:
+        """Whether the queue may evict others for what it would borrow."""
         preemption = queue.spec.preemption
         return preemption.borrow_within_cohort or (
             self.fair is not None and preemption.reclaim_within_cohort is not PreemptionPolicy.NEVER

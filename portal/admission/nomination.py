@@ -2,8 +2,8 @@
 
 from portal.admission.asks import Ask, podset_ask
 from portal.admission.candidates import Request
-from portal.admission.flavors import FlavorFinder, Search
-from portal.admission.judgements import Mode, Target
+from portal.admission.flavors import FlavorFinder
+from portal.admission.judgements import Mode, Search, Target
 from portal.admission.judging import Judge
 from portal.admission.partial import largest_that_fits
 from portal.admission.queue import Queue
@@ -17,7 +17,7 @@ def nominate(judge: Judge, queue: Queue, workload: Workload, scan: FlavorScan | 
     """The workload with all its pods, or with as many as can be had; `text` None: nobody wants to know why not."""
     ask = queue.asks[workload.shape]
     if text is None and ask.singles is not None:
-        search = find_single(queue, workload, ask.singles, scan, judge)
+        search = find_single(queue, workload, ask, scan, judge)
         return Entry(queue, workload, search, search.targets or [])
     finder = FlavorFinder(queue, workload, ask, scan, judge, text)
     search = finder.find(ask.podsets)

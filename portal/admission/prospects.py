@@ -4,7 +4,7 @@ A head needs, in every resource group, one flavor with room for all it asks, whe
 all that it could evict. The bounds are generous, so a head that is not proved hopeless may still be rejected.
 """
 
-from collections.abc import Container
+from collections.abc import Collection
 
 from portal.admission.asks import Ask, Single
 from portal.admission.candidates import Request, evictable
@@ -15,7 +15,7 @@ from portal.admission.tree import Tree
 NEVER = PreemptionPolicy.NEVER
 
 
-def any_hope(tree: Tree, busy: Container[str], *, fair: bool) -> bool:
+def any_hope(tree: Tree, busy: Collection[str], *, fair: bool) -> bool:
     """Whether somebody who waits in a tree is not certain to be rejected; `busy`: searches that go on half-way.
 
     If everybody was without hope the last time, only the cells that changed since are looked at.
@@ -26,9 +26,12 @@ def any_hope(tree: Tree, busy: Container[str], *, fair: bool) -> bool:
     for queue in tree.queues:
         if not queue.active or not queue.line.members:
             continue
-        for shape, key in queue.line.fronts():
-            ask = queue.asks[shape]
-            if key in busy:
+        asks = queue.asks
+        for shape, group in queue.line.classes.items():
+            if not group.line:
+                continue
+            ask = asks[shape]
+            if busy and group.line[0][2] in busy:
                 return True
             if ask.proof != proof or ask.singles is None:
                 if not hopeless(queue, ask, shape.priority, fair=fair):

@@ -2,8 +2,7 @@
 
 from portal.admission.cycle import Cycle
 from portal.admission.decisions import Admit, Decision, Evict, EvictionReason
-from portal.admission.flavors import Search
-from portal.admission.judgements import Mode
+from portal.admission.judgements import Mode, Search
 from portal.admission.judging import Judge
 from portal.admission.model import PreemptionPolicy
 from portal.admission.nomination import nominate
@@ -176,7 +175,7 @@ def _preempt(state: State, entry: Entry) -> list[Decision]:
     key, queue = entry.workload.key, entry.queue
     state.scans.pop(key, None)
     if not queue.strict:
-        queue.line.sticky = key
+        queue.line.stick(key)
     decisions: list[Decision] = []
     for target in entry.targets:
         victim = target.holder

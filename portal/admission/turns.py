@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from portal.admission.flavors import Search
-from portal.admission.judgements import Target
+from portal.admission.judgements import Search, Target
 from portal.admission.nodes import QuotaNode
 from portal.admission.queue import Queue
 from portal.admission.shares import Share, ShareBook

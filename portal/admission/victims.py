@@ -70,10 +70,7 @@ def _restore(forest: Forest, targets: list[Target]) -> None:
 
 
 class _Search(ABC):
-    """What both searches share. `any_hierarchical`, `any_from_others`: whether there are such candidates."""
-
-    any_hierarchical = False
-    any_from_others = False
+    """What both searches share."""
 
     def __init__(self, forest: Forest, request: Request) -> None:
         self.forest = forest
@@ -83,11 +80,19 @@ class _Search(ABC):
     def attempts(self) -> tuple[bool, ...]:
         """Whether to allow borrowing, in the order in which both are tried."""
         forbidden = not self.preemption.borrow_within_cohort
-        if not self.any_from_others or (forbidden and not self._under_nominal()):
+        if (forbidden and not self._under_nominal()) or not self._any_from_others():
             return (True,)
-        if forbidden and not self.any_hierarchical:
+        if forbidden and not self._any_hierarchical():
             return (False, True)
         return (True, False)
+
+    @abstractmethod
+    def _any_from_others(self) -> bool:
+        """Whether other queues have candidates."""
+
+    @abstractmethod
+    def _any_hierarchical(self) -> bool:
+        """Whether some of those are candidates by the preemptor's place in the tree."""
 
     def _under_nominal(self) -> bool:
         node = self.request.queue.node
@@ -113,24 +118,28 @@ class _FlatSearch(_Search):
     def __init__(self, forest: Forest, request: Request) -> None:
         super().__init__(forest, request)
         (self._cell,) = request.contested
-        self._advantage = False
-        if not request.queue.never_reclaims:
-            self._advantage, _ = fits_in_quota(request.queue.node, request.usage)
-            self.any_from_others = next(self._others(), None) is not None
-            self.any_hierarchical = self.any_from_others and self._advantage
+        self._reclaims = not request.queue.never_reclaims
+        self._advantage = self._reclaims and fits_in_quota(request.queue.node, request.usage)[0]
+
+    def _any_from_others(self) -> bool:
+        return self._reclaims and next(self._others(), None) is not None
+
+    def _any_hierarchical(self) -> bool:
+        return self._advantage and self._any_from_others()
 
     def victims(self, *, borrowing: bool) -> Iterator[tuple[Holder, PreemptionReason]]:
         """Those already evicted first, then other queues', then the own."""
+        # Where nobody may be evicted by priority while borrowing, others are spared altogether.
+        spared = borrowing and not self._advantage and not self.preemption.borrow_within_cohort
         for leaving in (True, False):
             if leaving and not self.forest.leaving:
                 continue
-            if self.any_from_others:
-                for holder in self._others():
-                    if (holder.key in self.forest.leaving) is not leaving:
-                        continue
-                    variant = _Variant.HIERARCHICAL if self._advantage else self._by_priority(holder)
-                    if not (borrowing and variant is _Variant.WITHOUT_BORROWING):
-                        yield holder, _REASON[variant]
+            for holder in self._others() if self._reclaims and not spared else ():
+                if (holder.key in self.forest.leaving) is not leaving:
+                    continue
+                variant = _Variant.HIERARCHICAL if self._advantage else self._by_priority(holder)
+                if not (borrowing and variant is _Variant.WITHOUT_BORROWING):
+                    yield holder, _REASON[variant]
             for holder in self._own():
                 if (holder.key in self.forest.leaving) is leaving:
                     yield holder, PreemptionReason.IN_CLUSTER_QUEUE
@@ -167,10 +176,14 @@ class _TreeSearch(_Search):
                 (holder, _Variant.WITHIN_QUEUE, None)
                 for holder in holders_of(request.queue, request, self.preemption.within_queue)
             ]
-        hierarchical, by_priority = self._in_cohort()
-        self.any_hierarchical = bool(hierarchical)
-        self.any_from_others = bool(hierarchical or by_priority)
-        self.candidates = self._in_order(hierarchical, by_priority, own)
+        self._hierarchical, self._others_by_priority = self._in_cohort()
+        self._candidates = self._in_order(self._hierarchical, self._others_by_priority, own)
+
+    def _any_from_others(self) -> bool:
+        return bool(self._hierarchical or self._others_by_priority)
+
+    def _any_hierarchical(self) -> bool:
+        return bool(self._hierarchical)
 
     def _in_cohort(self) -> tuple[list[_Candidate], list[_Candidate]]:
         hierarchical: list[_Candidate] = []
@@ -215,7 +228,7 @@ class _TreeSearch(_Search):
 
     def victims(self, *, borrowing: bool) -> Iterator[tuple[Holder, PreemptionReason]]:
         """Those of the candidates that still count when their turn comes."""
-        for candidate in self.candidates:
+        for candidate in self._candidates:
             if self._valid(candidate, borrowing=borrowing):
                 yield candidate[0], _REASON[candidate[1]]
 

@@ -10,7 +10,7 @@ from heapq import heappop, heappush
 from portal.admission.workloads import Order, Shape, Workload
 
 
-class _Class:
+class WaitingClass:
     """The waiting workloads of one shape, in queue order; entries of workloads that left are dropped when met."""
 
     __slots__ = ("line", "parked")
@@ -26,14 +26,14 @@ class WaitingLine:
     `blocked` are the drained ones: not eligible before the queue starts again, whatever un-parks its cohort.
     """
 
-    __slots__ = ("_classes", "_fronts", "any_parked", "blocked", "members", "sticky")
+    __slots__ = ("_fronts", "_sticky", "any_parked", "blocked", "classes", "members")
 
     def __init__(self) -> None:
         self.members: dict[str, Workload] = {}
-        self.sticky: str | None = None
+        self._sticky: str | None = None
         self.blocked: set[str] = set()
         self.any_parked = False
-        self._classes: dict[Shape, _Class] = {}
+        self.classes: dict[Shape, WaitingClass] = {}
         # A heap that holds at least the front of every class that is not parked; other entries are dropped when met.
         self._fronts: list[Order] = []
 
@@ -43,6 +43,10 @@ class WaitingLine:
             self.members[workload.key] = workload
             self._enter(workload)
 
+    def stick(self, key: str) -> None:
+        """Keep a preemptor at the front until it leaves."""
+        self._sticky = key
+
     def unblock(self, workload: Workload) -> None:
         """Make a drained workload eligible again."""
         self.blocked.discard(workload.key)
@@ -51,9 +55,9 @@ class WaitingLine:
     def _enter(self, workload: Workload) -> None:
         if workload.key in self.blocked:
             return
-        group = self._classes.get(workload.shape)
+        group = self.classes.get(workload.shape)
         if group is None:
-            group = self._classes[workload.shape] = _Class()
+            group = self.classes[workload.shape] = WaitingClass()
         heappush(group.line, workload.order)
         if not group.parked and group.line[0] == workload.order:
             heappush(self._fronts, workload.order)
@@ -61,15 +65,15 @@ class WaitingLine:
     def remove(self, key: str) -> None:
         """Take a workload out, wherever it waits."""
         workload = self.members.pop(key, None)
-        if self.sticky == key:
-            self.sticky = None
+        if self._sticky == key:
+            self._sticky = None
         if workload is None:
             return
-        group = self._classes.get(workload.shape)
+        group = self.classes.get(workload.shape)
         if group is not None and group.line and group.line[0] == workload.order:
             self._advance(workload.shape, group)
 
-    def _advance(self, shape: Shape, group: _Class) -> None:
+    def _advance(self, shape: Shape, group: WaitingClass) -> None:
         """Drop entries of workloads that left from the front of a class, and note its new front."""
         line, members, blocked = group.line, self.members, self.blocked
         while line:
@@ -82,15 +86,15 @@ class WaitingLine:
         if line:
             heappush(self._fronts, line[0])
         else:
-            del self._classes[shape]
+            del self.classes[shape]
 
     def head(self) -> Workload | None:
         """The workload to try next, or None when everybody is parked."""
-        if self.sticky is not None:
-            workload = self.members.get(self.sticky)
+        if self._sticky is not None:
+            workload = self.members.get(self._sticky)
             if workload is not None and not self.is_parked(workload):
                 return workload
-        fronts, members, classes = self._fronts, self.members, self._classes
+        fronts, members, classes = self._fronts, self.members, self.classes
         while fronts:
             workload = members.get(fronts[0][2])
             if workload is not None and workload.order == fronts[0]:
@@ -100,20 +104,16 @@ class WaitingLine:
             heappop(fronts)
         return None
 
-    def fronts(self) -> list[tuple[Shape, str]]:
-        """Every class with the key of its first, parked or not."""
-        return [(shape, group.line[0][2]) for shape, group in self._classes.items() if group.line]
-
     def is_parked(self, workload: Workload) -> bool:
         """Whether it is not tried before something un-parks it."""
         if workload.key in self.blocked:
             return True
-        group = self._classes.get(workload.shape)
+        group = self.classes.get(workload.shape)
         return group is not None and group.parked
 
     def park(self, shape: Shape) -> None:
         """Park a whole class, and who joins it."""
-        self._classes[shape].parked = True
+        self.classes[shape].parked = True
         self.any_parked = True
 
     def unpark(self) -> bool:
@@ -121,7 +121,7 @@ class WaitingLine:
         moved = False
         self.any_parked = False
         fronts, members = self._fronts, self.members
-        for shape, group in list(self._classes.items()):
+        for shape, group in list(self.classes.items()):
             if group.parked:
                 group.parked = False
                 if group.line and group.line[0][2] in members:
@@ -133,19 +133,19 @@ class WaitingLine:
 
     def in_order(self) -> list[Workload]:
         """Everybody who waits here, in the order in which they would be tried."""
-        sticky = self.sticky
+        sticky = self._sticky
         return sorted(self.members.values(), key=lambda w: (w.key != sticky, w.order))
 
     def copy(self) -> "WaitingLine":
         """An independent copy."""
         twin = WaitingLine()
         twin.members = dict(self.members)
-        twin.sticky = self.sticky
+        twin._sticky = self._sticky
         twin.blocked = set(self.blocked)
         twin.any_parked = self.any_parked
         twin._fronts = list(self._fronts)
-        for shape, group in self._classes.items():
-            other = twin._classes[shape] = _Class()
+        for shape, group in self.classes.items():
+            other = twin.classes[shape] = WaitingClass()
             other.line = list(group.line)
             other.parked = group.parked
         return twin
