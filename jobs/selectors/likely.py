@@ -16,7 +16,7 @@ from quotas.planning import Estimate, Likely, Wait
 
 UNSAID: Mapping[str, Any] = {
     "lengths_unknown": gettext_lazy(
-        "Nobody can know yet when it starts: work before it has no time limit, and too little like it has ended so far."
+        "Nobody can know yet when it starts: work before it has no time limit, and too few like it have ended yet."
     ),
     "too_far": gettext_lazy("In most cases it does not start within two weeks."),
     "uncertain": gettext_lazy("It cannot be said when it starts: in some cases not within two weeks."),
@@ -26,8 +26,8 @@ UNSAID: Mapping[str, Any] = {
 BASES: Mapping[str, Any] = {
     "history": gettext_lazy("Likely %(p50)s, by %(p90)s in 9 of 10 cases."),
     "declared": gettext_lazy(
-        "Likely %(p50)s, by %(p90)s in 9 of 10 cases, as far as the time limits of running work tell; "
-        "too little like it has ended so far."
+        "Likely %(p50)s, by %(p90)s in 9 of 10 cases, going by the time limits of what runs: "
+        "too few like it have ended yet."
     ),
 }
 
