@@ -19,8 +19,8 @@ from portal.shell.preferences import THEME_COOKIE, THEMES, remember
 from quotas import selectors as quotas
 from tenants import selectors as tenants
 from tenants import services as tenant_services
-from tenants.policies import can, role_of
-from tenants.roles import Permission, Role
+from tenants.policies import role_of
+from tenants.roles import Permission, Role, allows
 from tenants.web.visitor import person, teams, way_back
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ def home_context(request: HttpRequest, actor: Person, version: str) -> dict[str,
         "workloads": [jobs.represent(row, detail=False, language=translation.get_language()) for row in mine],
         "quotas": [bars.of_team(t.slug, t.name, seen.quotas[t.slug], link=True) for t in tenants_shown],
         "flavors": [flavor for flavor in seen.flavors if flavor.mode != "none"],
+        "away": seen.away,
         "flavors_as_of": min(known) if known else None,
         "version": version,
     }
@@ -76,20 +77,22 @@ def team(request: HttpRequest, slug: str) -> HttpResponse:
     """A team: quota, members, what its work may be, machine tokens."""
     actor = person(request)
     tenant = tenants.tenant(actor, slug)
-    machines = can(actor, Permission.MACHINE_TOKENS, tenant.id)
     role = role_of(actor, tenant.id)
+    machines = allows(role, Permission.MACHINE_TOKENS)
+    seen = quotas.overview(actor, [tenant])
     context = {
         "tenant": tenant,
         "role": role,
         "taken": jobs.taken_from_team(actor, tenant) if role else None,
-        "team": bars.of_team(tenant.slug, tenant.name, quotas.tenant_quota(actor, slug), link=False),
+        "away": seen.away,
+        "team": bars.of_team(tenant.slug, tenant.name, seen.quotas[tenant.slug], link=False),
         "members": [
             {"username": row.user.username, "role": row.role, "since": row.since}
             for row in tenants.members(actor, slug)
         ],
-        "policy": tenants.policy(actor, slug),
+        "policy": tenants.policy_of(tenant.pk),
         "roles": [role.value for role in Role],
-        "may_members": can(actor, Permission.MEMBERS, tenant.id),
+        "may_members": allows(role, Permission.MEMBERS),
         "may_machines": machines,
         "tokens": [token for token in tenants.tokens(actor) if token.tenant_id == tenant.id] if machines else [],
     }

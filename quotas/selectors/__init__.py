@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,9 +9,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.db.models import OuterRef, QuerySet, Subquery
 
-from portal.cluster import selectors as mirror
 from portal.cluster.models import Cluster, MirrorStream
 from portal.kernel import clock
 from portal.kernel.actors import Actor
@@ -20,6 +18,8 @@ from portal.kernel.lookups import is_askable
 from quotas import arithmetic, manifests, observe
 from quotas.arithmetic import Share
 from quotas.models import Allocation, Cohort, Flavor, FlavorPrice, Image, Mode, PriorityClass, Queue, Quota
+from quotas.selectors.books import Seen, Shares
+from quotas.selectors.books import kueue_name as kueue_name
 from tenants import selectors as tenants
 from tenants.policies import is_administrator, not_found
 
@@ -57,7 +57,7 @@ class FlavorView:
 def flavors(actor: Actor) -> list[FlavorView]:
     """The flavors of the clusters on which the actor's teams have a space (all for an administrator), by name."""
     rows = list(_visible_flavors(actor))
-    seen = _Seen.of_all({row.cluster_id for row in rows})
+    seen = Seen.of_all({row.cluster_id for row in rows})
     return [_view(row, seen[row.cluster_id]) for row in rows]
 
 
@@ -71,7 +71,7 @@ def flavor_view(actor: Actor, name: str) -> FlavorView:
     row = _visible_flavors(actor).filter(name=name).first() if is_askable(name) else None
     if row is None:
         raise not_found()
-    return _view(row, _Seen.of_all({row.cluster_id})[row.cluster_id])
+    return _view(row, Seen.of_all({row.cluster_id})[row.cluster_id])
 
 
 def flavor(name: str) -> Flavor | None:
@@ -88,11 +88,6 @@ def flavor_of(cluster_id: UUID, resource_flavor: str) -> Flavor | None:
     """The flavor of a ResourceFlavor's name, as Kueue's assignments give it."""
     rows = Flavor.objects.filter(cluster_id=cluster_id).select_related("cluster")
     return next((row for row in rows if kueue_name(row) == resource_flavor), None)
-
-
-def kueue_name(row: Flavor) -> str:
-    """The ResourceFlavor's name of a flavor whose cluster is loaded."""
-    return manifests.flavor_name(row.cluster.prefix, row.name, row.mode)
 
 
 def images(kind: str | None = None) -> list[Image]:
@@ -158,7 +153,7 @@ def maxima(team: Tenant, of: Iterable[Flavor]) -> dict[UUID, int]:
 def maxima_of(teams: Collection[Tenant], of: Iterable[Flavor]) -> dict[UUID, dict[UUID, int]]:
     """`maxima` of several teams by their id, by two queries however many they are."""
     wanted = list(of)
-    shares = _Shares.around(teams, {row.cluster_id for row in wanted})
+    shares = Shares.around(teams, {row.cluster_id for row in wanted})
     return {team.pk: {row.pk: _maximum(team, shares.cells(team, row)) for row in wanted} for team in teams}
 
 
@@ -176,37 +171,53 @@ def tenant_quota(actor: Actor, slug: str) -> list[dict[str, Any]]:
     team = tenants.tenant(actor, slug)
     clusters = tenants.clusters_of([team.pk])[team.pk]
     rows = list(live_flavors().filter(cluster_id__in=clusters))
-    return _quota_rows([team], {team.pk: clusters}, rows, _Seen.of_all(clusters))[team.slug]
+    return _quota_rows([team], {team.pk: clusters}, rows, Seen.of_all(clusters))[team.slug]
+
+
+@dataclass(frozen=True)
+class Away:
+    """A cluster that does not answer. `why`: in the cluster client's words, for administrators."""
+
+    cluster: str
+    since: datetime
+    why: str
+
+
+def _away(rows: Iterable[Cluster]) -> list[Away]:
+    found = {row.name: row for row in rows}
+    return [Away(n, r.unreachable_since, r.unreachable_reason) for n, r in sorted(found.items()) if r.unreachable_since]
 
 
 @dataclass(frozen=True)
 class Overview:
-    """What home shows: the flavors with what is free, and by slug the rows of `tenant_quota`."""
+    """What home shows: the flavors with what is free, by slug the rows of `tenant_quota`, and what does not answer."""
 
     flavors: list[FlavorView]
     quotas: dict[str, list[dict[str, Any]]]
+    away: list[Away]
 
 
 def overview(actor: Actor, teams: Collection[Tenant]) -> Overview:
-    """`flavors` and the quota of `teams` (the actor's own), by queries that grow neither with teams nor with work."""
+    """`flavors` and the quota of `teams` (which the actor may see), by queries that grow with nothing."""
     clusters = tenants.clusters_of([team.pk for team in teams])
     rows = live_flavors().annotate(price_hour=_price_today())
     if not is_administrator(actor):
         rows = rows.filter(cluster_id__in=set().union(*clusters.values()))
     found = list(rows)
-    seen = _Seen.of_all({row.cluster_id for row in found})
-    return Overview([_view(row, seen[row.cluster_id]) for row in found], _quota_rows(teams, clusters, found, seen))
+    seen = Seen.of_all({row.cluster_id for row in found})
+    views = [_view(row, seen[row.cluster_id]) for row in found]
+    return Overview(views, _quota_rows(teams, clusters, found, seen), _away(row.cluster for row in found))
 
 
 def _quota_rows(
     teams: Collection[Tenant],
     clusters: Mapping[UUID, frozenset[UUID]],
     flavors: Iterable[Flavor],
-    seen: Mapping[UUID, _Seen],
+    seen: Mapping[UUID, Seen],
 ) -> dict[str, list[dict[str, Any]]]:
     """By slug: one row per GPU flavor of the clusters on which the team has a space, cluster by cluster, by name."""
     ordered = sorted((row for row in flavors if row.mode != Mode.NONE), key=lambda row: (row.cluster.name, row.name))
-    shares = _Shares.around(teams, {row.cluster_id for row in ordered})
+    shares = Shares.around(teams, {row.cluster_id for row in ordered})
     return {
         team.slug: [
             {
@@ -247,41 +258,6 @@ def freshness() -> str:
     return "" if latest is None else str(int(latest.timestamp()) // FRESH_SECONDS)
 
 
-@dataclass(frozen=True)
-class _Seen:
-    """What the mirror says of one cluster: nodes, and units held by (queue, flavor, resource). None: not synced yet."""
-
-    nodes: tuple[mirror.NodeCapacity, ...] | None
-    held: Counter[tuple[str, str, str]] | None
-    as_of: datetime | None
-
-    @classmethod
-    def of_all(cls, cluster_ids: Collection[UUID]) -> dict[UUID, _Seen]:
-        """By cluster; two queries however many they are."""
-        return {cluster_id: cls._of(found) for cluster_id, found in mirror.glance(cluster_ids).items()}
-
-    @classmethod
-    def _of(cls, found: mirror.Glance) -> _Seen:
-        held: Counter[tuple[str, str, str]] | None = None
-        if found.reserved_as_of is not None:
-            held = Counter()
-            for row in found.reserved:
-                for cell in observe.held(row.data):
-                    held[cell.queue, cell.flavor, cell.resource] += cell.units
-        known = [at for at in (found.capacity.as_of, found.reserved_as_of) if at is not None]
-        nodes = found.capacity.nodes if found.capacity.as_of is not None else None
-        return cls(nodes, held, min(known) if len(known) == 2 else None)
-
-    def holds(self, queue: str, row: Flavor) -> int:
-        return self.held[queue, kueue_name(row), row.resource] if self.held is not None else 0
-
-    def free(self, row: Flavor, capacity: int) -> int | None:
-        if self.held is None:
-            return None
-        of = kueue_name(row), row.resource
-        return max(0, capacity - sum(units for (_queue, *cell), units in self.held.items() if tuple(cell) == of))
-
-
 def _visible_flavors(actor: Actor) -> QuerySet[Flavor]:
     rows = live_flavors()
     if not is_administrator(actor):
@@ -301,7 +277,7 @@ def _price_of(row: Flavor) -> Decimal | None:
     return None if price is None else price.quantize(CENTS_OF_CENTS)
 
 
-def _view(row: Flavor, seen: _Seen) -> FlavorView:
+def _view(row: Flavor, seen: Seen) -> FlavorView:
     capacity = unavailable = free = None
     if row.mode != Mode.NONE and seen.nodes is not None:
         capacity = observe.capacity(seen.nodes, resource=row.resource, labels=row.node_labels)
@@ -325,7 +301,7 @@ def _view(row: Flavor, seen: _Seen) -> FlavorView:
     )
 
 
-def _figures(team: Tenant, row: Flavor, cells: Mapping[str, Share], seen: _Seen) -> dict[str, Any]:
+def _figures(team: Tenant, row: Flavor, cells: Mapping[str, Share], seen: Seen) -> dict[str, Any]:
     own = cells.get(team.slug, Share(0, borrowing_limit=0))
     figures: dict[str, Any] = {
         "nominal": own.nominal,
@@ -345,34 +321,3 @@ def _figures(team: Tenant, row: Flavor, cells: Mapping[str, Share], seen: _Seen)
         lent = arithmetic.lent(pairs)[team.slug]
         figures |= {"held": held, "borrowed": max(0, held - own.nominal), "lent": lent}
     return figures
-
-
-@dataclass(frozen=True)
-class _Shares:
-    """The quota cells around some teams, and how cohorts hang together. A cell's owner is its slug and its cohort."""
-
-    by_flavor: Mapping[tuple[UUID, str], Mapping[tuple[str, str], Share]]
-    parents: Mapping[UUID, Mapping[str, str | None]]
-
-    @classmethod
-    def around(cls, teams: Collection[Tenant], cluster_ids: Collection[UUID]) -> _Shares:
-        """Two queries: the trees of these clusters' cohorts, and the cells of every team in the trees of `teams`."""
-        parents: dict[UUID, dict[str, str | None]] = {cluster_id: {} for cluster_id in cluster_ids}
-        rows = Cohort.objects.filter(cluster_id__in=cluster_ids, deleting=False)
-        for cluster_id, name, parent in rows.values_list("cluster_id", "name", "parent__name"):
-            parents[cluster_id][name] = parent
-        cohorts = {team.cohort for team in teams if team.cohort}
-        names = {name for tree in parents.values() for cohort in cohorts for name in arithmetic.tree_of(cohort, tree)}
-        near = Q(tenant__cohort__in=names) | Q(tenant__in=[team.pk for team in teams])
-        cells = Quota.objects.filter(near, cluster_id__in=cluster_ids).select_related("tenant")
-        found: dict[tuple[UUID, str], dict[tuple[str, str], Share]] = defaultdict(dict)
-        for cell in cells:
-            share = Share(cell.nominal, cell.borrowing_limit, cell.lending_limit)
-            found[cell.flavor_id, cell.resource][cell.tenant.slug, cell.tenant.cohort] = share
-        return cls(found, parents)
-
-    def cells(self, team: Tenant, row: Flavor) -> dict[str, Share]:
-        """By slug: the shares of the flavor in the tree of the team's cohort, its own included."""
-        tree = arithmetic.tree_of(team.cohort, self.parents[row.cluster_id]) if team.cohort else frozenset()
-        around = self.by_flavor.get((row.pk, row.resource), {})
-        return {slug: share for (slug, cohort), share in around.items() if slug == team.slug or cohort in tree}
