@@ -34,7 +34,7 @@ class Removal:
 
 def remove_run(at: Situation, objects: Iterable[RunObject], gateway: ClusterGateway, lease: Lease) -> Removal:
     """Deletes run-owned objects and looks whether they and all pods of the workload are really gone."""
-    return Removal(delete_run_owned(at, objects, gateway, lease), pods_left(at, gateway))
+    return Removal(delete_run_owned(at, objects, gateway, lease), pods_left(at, gateway, lease))
 
 
 def delete_run_owned(at: Situation, objects: Iterable[RunObject], gateway: ClusterGateway, lease: Lease) -> int:
@@ -65,9 +65,10 @@ def _delete(at: Situation, one: RunObject, gateway: ClusterGateway, lease: Lease
     return left is None or left["metadata"]["uid"] != uid
 
 
-def pods_left(at: Situation, gateway: ClusterGateway, *, but_of: int | None = None) -> int:
+def pods_left(at: Situation, gateway: ClusterGateway, lease: Lease, *, but_of: int | None = None) -> int:
     """Asked of the server: the mirror may be behind, and a new run must not start beside an old one's pods.
 
+    Those that were left behind without an owner (a deletion by others that orphans) are deleted by uid.
     `but_of`: a run whose pods do not count.
     """
     namespace = next((one.namespace for one in at.objects), None)
@@ -75,8 +76,13 @@ def pods_left(at: Situation, gateway: ClusterGateway, *, but_of: int | None = No
         return 0
     selector = f"{names.WORKLOAD}={at.workload.pk},{names.INSTANCE}={at.workload.cluster.instance}"
     pods = gateway.list("Pod", namespace=namespace, selector=selector).items
-    living = [pod for pod in pods if (pod.get("status") or {}).get("phase") not in ("Succeeded", "Failed")]
-    return sum(1 for pod in living if pod["metadata"]["labels"].get(names.RUN) != str(but_of))
+    mine = [pod for pod in pods if pod["metadata"]["labels"].get(names.RUN) != str(but_of)]
+    living = [pod for pod in mine if (pod.get("status") or {}).get("phase") not in ("Succeeded", "Failed")]
+    for one in (pod["metadata"] for pod in (mine if at.workload.wanted == "delete" else living)):
+        if not one.get("ownerReferences") and not one.get("deletionTimestamp"):
+            lease.require()
+            gateway.delete(ObjectRef("Pod", one["name"], namespace), uid=one["uid"])
+    return len(living)
 
 
 def remove_owned(at: Situation, gateway: ClusterGateway, lease: Lease, *, keep_claim: bool) -> bool:

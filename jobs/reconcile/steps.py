@@ -44,7 +44,7 @@ def _render(at: Situation, gateway: ClusterGateway, lease: Lease, now: datetime)
     """None when it is rendered; else seconds until the old pods may be gone, or the team's space there."""
     if at.remains:
         left = removing.delete_run_owned(at, at.remains, gateway, lease)
-        left += removing.pods_left(at, gateway, but_of=at.run.number)
+        left += removing.pods_left(at, gateway, lease, but_of=at.run.number)
         with transaction():
             lease.fence()
             recording.mark_gone(at.gone, now)
@@ -140,7 +140,7 @@ def deleting(at: Situation, gateway: ClusterGateway, lease: Lease, now: datetime
     left = removing.delete_run_owned(at, runs_own, gateway, lease)
     keep = at.workload.kind == "notebook" and not at.workload.delete_data
     owned_gone = removing.remove_owned(at, gateway, lease, keep_claim=keep)
-    if left or not owned_gone or removing.pods_left(at, gateway):
+    if left or not owned_gone or removing.pods_left(at, gateway, lease):
         _note(at, lease, now)
         return GOING_AGAIN
     kept_until = now + HOME_KEPT if keep and rendering.home_of(at) else None

@@ -45,6 +45,34 @@ def test_a_deleted_job_ends_the_run_as_stopped(stage: Stage, owner: Person) -> N
     assert stage.reason(row) == ("running", "ready")
 
 
+@pytest.mark.parametrize("nodes", [1, 3])
+def test_pods_that_a_raw_deletion_leaves_behind_are_taken_away(stage: Stage, owner: Person, nodes: int) -> None:
+    row = stage.submit(owner, env=LONG, framework="indexed", nodes=nodes, flavor="cpu", gpus=0)
+    stage.run(8)
+    assert stage.reason(row) == ("running", "ready")
+    job = get(stage, "Job", f"train-{row.pk.hex[-10:]}-r1")["metadata"]
+    stage.gateway.delete(ObjectRef("Job", job["name"], NAMESPACE), uid=job["uid"], propagation="Orphan")
+    assert len(stage.names("Pod")) == nodes
+    stage.run(10)
+    assert stage.names("Pod") == []
+    assert stage.reason(row) == ("stopped", "deleted_outside")
+    assert stage.runs(row) == [(1, "stopped", None)]
+
+
+def test_a_delete_takes_finished_pods_without_an_owner_too(stage: Stage, owner: Person) -> None:
+    row = stage.submit(owner, env={"TURNO_SIM_SECONDS": "3"})
+    stage.run(12)
+    assert stage.reason(row) == ("succeeded", "completed")
+    job = get(stage, "Job", f"train-{row.pk.hex[-10:]}-r1")["metadata"]
+    stage.gateway.delete(ObjectRef("Job", job["name"], NAMESPACE), uid=job["uid"], propagation="Orphan")
+    stage.run(2)
+    assert len(stage.names("Pod")) == 1
+    services.delete(owner, workload_id=row.pk)
+    stage.run(5)
+    assert stage.names("Pod") == []
+    assert stage.reason(row) == ("deleted", "deleted")
+
+
 @pytest.mark.parametrize(("kind", "lost"), [("notebook", "StatefulSet"), ("endpoint", "Deployment")])
 def test_a_pods_keeper_is_made_again(stage: Stage, owner: Person, kind: str, lost: str) -> None:
     row = running(stage, owner, kind)
