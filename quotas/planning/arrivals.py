@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from random import Random
 
 from portal.admission import WorkloadSpec
@@ -37,22 +38,28 @@ class Past:
     since: float
     arrivals: Sequence[Arrival] = ()
 
-    def again(self, now: float, rng: Random) -> Iterator[Arrival]:
-        """What may come from `now` on, with times from then on and keys of its own."""
+    @cached_property
+    def _times(self) -> list[float]:
+        return [one.at for one in self.arrivals]
+
+    def again(self, now: float, rng: Random, *, ahead: float = AHEAD_S) -> Iterator[Arrival]:
+        """What may come from `now` on, so many seconds ahead, with times from then on and keys of its own."""
         span = now - self.since
         if len(self.arrivals) < LEAST_ARRIVALS or span < LEAST_SPAN_S:
             return
         days = int(span // DAY)
         block = DAY if days >= 2 else span / 2
-        times = [one.at for one in self.arrivals]
+        times = self._times
         start, number = 0.0, 0
-        while start < AHEAD_S:
+        while start < ahead:
             begin = now - DAY * rng.randint(1, days) if days >= 2 else self.since + rng.random() * (span - block)
             for one in self.arrivals[bisect_left(times, begin) : bisect_left(times, begin + block)]:
                 number += 1
                 if number > MOST_ARRIVALS:
                     return
                 at = now + start + one.at - begin
+                if at > now + ahead:
+                    return
                 spec = one.spec
                 again = WorkloadSpec(f"arrival-{number}", spec.queue, spec.priority, at, spec.podsets)
                 yield Arrival(at, again, one.length)

@@ -12,13 +12,14 @@ from random import Random
 from typing import Literal
 
 from portal.admission import Engine, replay_forward
-from quotas.planning.arrivals import NOBODY, Past
+from quotas.planning.arrivals import AHEAD_S, NOBODY, Past
 from quotas.planning.lengths import NEVER_ENDS, Length
 
 HORIZON_S = 14 * 86_400.0
 MOST_SAMPLES, LEAST_SAMPLES = 100, 20
 # Workloads that one forecast may play through, over all of its samples.
 EFFORT = 20_000
+FIRST_REACH_S = 1800.0
 TENTHS = (0.1, 0.5, 0.9)
 Why = Literal["", "lengths_unknown", "too_far", "uncertain", "blocked"]
 Basis = Literal["history", "declared", "none"]
@@ -62,25 +63,56 @@ def estimates(scene: Scene, watched: frozenset[str], *, samples: int) -> dict[st
 def played(scene: Scene, watched: frozenset[str], *, samples: int) -> dict[str, list[float]]:
     """For each watched key, its start in every sample; infinite where it did not start within the horizon."""
     keys = sorted({*scene.lasted, *scene.waiting})
-    rng = Random(f"{scene.now}|{samples}|{'|'.join(keys)}|{'|'.join(sorted(watched))}")  # noqa: S311 no secret
+    seed = f"{scene.now}|{samples}|{'|'.join(keys)}|{'|'.join(sorted(watched))}"
+    rng = Random(seed)  # noqa: S311 no secret
     shares = {key: _spread(rng, samples) for key in keys}
     starts: dict[str, list[float]] = {key: [] for key in watched}
+    reach = FIRST_REACH_S
     for sample in range(samples):
-        durations = {}
-        for key in keys:
-            left = scene.lengths.get(key, NEVER_ENDS).left(shares[key][sample], scene.lasted.get(key, 0.0))
-            if left is not None:
-                durations[key] = left
-        coming = []
-        for arrival in scene.past.again(scene.now, rng):
-            coming.append(arrival.spec)
-            left = arrival.length.left(1 - rng.random(), 0.0)
-            if left is not None:
-                durations[arrival.spec.key] = left
-        found = replay_forward(scene.engine, durations, scene.now, scene.now + HORIZON_S, watched, coming)
+        mine = {key: shares[key][sample] for key in keys}
+        while True:
+            found = _sample(scene, watched, mine, Random(f"{seed}|{sample}"), reach)  # noqa: S311 no secret
+            last = max((found.get(key, inf) for key in watched), default=0.0)
+            if last <= scene.now + reach or reach >= AHEAD_S or not scene.past.arrivals:
+                break
+            # Somebody waits longer than was looked ahead: more may come in between.
+            reach = min(AHEAD_S, 4 * reach)
         for key in watched:
             starts[key].append(found.get(key, inf))
     return starts
+
+
+def _sample(
+    scene: Scene, watched: frozenset[str], shares: Mapping[str, float], rng: Random, reach: float
+) -> dict[str, float]:
+    """The starts in one course of things: who comes within `reach` seconds, and how long everything lasts."""
+    coming = list(scene.past.again(scene.now, rng, ahead=reach))
+    lasting = _Lasting(scene, shares, {one.spec.key: one.length for one in coming}, rng)
+    arrivals = [one.spec for one in coming]
+    return replay_forward(scene.engine, lasting, scene.now, scene.now + HORIZON_S, watched, arrivals)
+
+
+class _Lasting(dict[str, float]):
+    """Seconds by key, drawn when first asked for: most of who comes later is never admitted before all is seen."""
+
+    def __init__(self, scene: Scene, shares: Mapping[str, float], coming: Mapping[str, Length], rng: Random) -> None:
+        super().__init__()
+        self._scene, self._shares, self._coming, self._rng = scene, shares, coming, rng
+        for key in scene.lasted:
+            left = scene.lengths.get(key, NEVER_ENDS).left(shares[key], scene.lasted[key])
+            if left is not None:
+                self[key] = left
+
+    def get(self, key: str, default: float | None = None) -> float | None:  # type: ignore[override]
+        """None for what never ends."""
+        found = super().get(key)
+        if found is None and key not in self._scene.lasted:
+            share = self._shares.get(key) or 1 - self._rng.random()
+            known = self._coming.get(key) or self._scene.lengths.get(key, NEVER_ENDS)
+            found = known.left(share, 0.0)
+            if found is not None:
+                self[key] = found
+        return default if found is None else found
 
 
 def _spread(rng: Random, samples: int) -> list[float]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import cast
 from uuid import UUID
 
 from quotas.models import Forecast
+from quotas.planning.forecast import Basis, Why
 
 
 @dataclass(frozen=True)
@@ -21,8 +23,8 @@ class Likely:
     p10: datetime | None
     p50: datetime | None
     p90: datetime | None
-    basis: str
-    why: str
+    basis: Basis
+    why: Why
     made_at: datetime
     as_of: datetime
 
@@ -34,7 +36,8 @@ def latest(workload_ids: Collection[UUID]) -> Mapping[UUID, Likely]:
 
 
 def _likely(row: Forecast) -> Likely:
-    return Likely(row.p10, row.p50, row.p90, row.basis, row.why, row.made_at, row.confirmed_at)
+    basis, why = cast(Basis, row.basis), cast(Why, row.why)
+    return Likely(row.p10, row.p50, row.p90, basis, why, row.made_at, row.confirmed_at)
 
 
 NOTED = 40

@@ -12,6 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 LEAST_ENDED = 5  # ended intervals that a group needs before anything is said from it
 MOST_POINTS = 64
@@ -76,6 +77,11 @@ class Curve:
             survival.append(share)
         return cls(*_thinned(times, survival))
 
+    @cached_property
+    def _falling(self) -> tuple[float, ...]:
+        """`survival` in rising order, to search in."""
+        return tuple(-one for one in self.survival)
+
     def lasting(self, seconds: float) -> float:
         """The share that lasts longer than this."""
         times, survival = self.times, self.survival
@@ -92,7 +98,7 @@ class Curve:
         times, survival = self.times, self.survival
         if wanted < survival[-1]:
             return max(lasted, max(times[-1], SHORTEST) * survival[-1] / wanted)
-        after = max(1, bisect_left(survival, -wanted, key=lambda one: -one))
+        after = max(1, bisect_left(self._falling, -wanted))
         if after >= len(times):
             return max(lasted, times[-1])
         drop = survival[after - 1] - survival[after]

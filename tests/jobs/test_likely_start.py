@@ -13,6 +13,7 @@ from portal.kernel.actors import Person
 from portal.telemetry import metrics
 from quotas import planning
 from quotas.models import Allocation, Forecast
+from quotas.planning import outlook
 from quotas.services import forecasting
 from tenants.models import User
 from tests.factories import jobs
@@ -174,3 +175,47 @@ def test_the_share_within_the_band_is_a_metric(stage: Stage, owner: Person) -> N
     assert figures["demo", "starts"] == 1
     assert figures["demo", "within"] in (0.0, 1.0)
     assert b'turno_forecasts{cluster="demo",figure="by_p90"}' in metrics.render()[0]
+
+
+def test_behind_a_long_queue_the_last_kept_forecast_speaks(
+    stage: Stage, owner: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    past_jobs(stage, owner, [600 + 10 * n for n in range(30)])
+    job(stage, owner, "first")
+    row = job(stage, owner, "second")
+    stage.run(3)
+    services.forecast_all()
+    monkeypatch.setattr(outlook, "PREVIEW_MEMBERS", 1)
+    body = jobs.request("training", name="third", flavor="h100", gpus=1)
+    found = services.preview(owner, kind="training", data=body).preview
+    assert found is not None
+    assert found["likely_start"]["p50"] == planning.latest([row.pk])[row.pk].p50
+
+
+def test_rounds_keep_what_moved_and_confirm_the_rest(stage: Stage, owner: Person) -> None:
+    first = job(stage, owner, "first", max_duration=3600)
+    row = job(stage, owner, "second")
+    stage.run(3)
+    services.forecast_all()
+    stage.run(61, step=20)
+    services.forecast_all()
+    (kept,) = Forecast.objects.filter(workload_id=row.pk)
+    assert kept.confirmed_at > kept.made_at
+    stage.clock.move(seconds=400)
+    Workload.objects.filter(pk=first.pk).update(spec={**first.spec, "max_duration": 36_000})
+    services.forecast_all()
+    assert Forecast.objects.filter(workload_id=row.pk).count() == 2
+    latest = planning.latest([row.pk])[row.pk]
+    assert latest.p90 is not None
+    assert kept.p90 is not None
+    assert latest.p90 > kept.p90
+
+
+def test_nothing_is_worked_out_again_while_nothing_moves(stage: Stage, owner: Person) -> None:
+    job(stage, owner, "first", max_duration=3600)
+    job(stage, owner, "second")
+    stage.run(3)
+    assert services.forecast_all() == 1
+    assert services.forecast_all() == 0
+    stage.clock.move(seconds=61)
+    assert services.forecast_all() == 1
