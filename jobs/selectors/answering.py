@@ -85,6 +85,8 @@ def preview(
     plain = found.verdict == "starts_now" and misfit is None
     changes = [] if plain else candidates(asked, spec, tenant, flavor, manager=manager)
     offered = planning.alternatives(state, changes, fits=lambda one: room.misfit(state, one) is None)
+    if found.verdict == "borrows" and misfit is None:
+        offered = [one for one in offered if one.verdict == "starts_now"]
     return {
         "verdict": found.verdict,
         "position": found.position,

@@ -24,7 +24,7 @@ def candidates(
     """Other ways to ask, the closest first: the same cards over more nodes, fewer cards, another flavor, fewer nodes,
     another priority."""
     yield from _spread(asked, spec)
-    for units in (spec.gpus // 2, 1):
+    for units in sorted({spec.gpus // 2, 1}, reverse=True):
         if 0 < units < spec.gpus:
             yield {"gpus": units}, replace(asked, requests={**asked.requests, asked.resource: units})
     yield from _other_flavors(asked, spec, tenant, flavor)

@@ -127,8 +127,13 @@ def _checked(sheet: Sheet) -> tuple[Sheet, dict[str, Any]]:
 
 
 def _of_nameless(sheet: Sheet) -> Outlook | None:
-    """While only the name is missing, what would happen is known already; nothing else is shown of the stand-in."""
-    if [error.field for error in sheet.errors] != ["name"] or (sheet.posted or QueryDict()).get("name"):
+    """While only the name is missing, what would happen is known already; nothing else is shown of the stand-in.
+
+    Asking for too much is no obstacle: that it can never run is the answer.
+    """
+    named = (sheet.posted or QueryDict()).get("name")
+    others = {error.code for error in sheet.errors if error.field != "name"}
+    if named or others - {"exceeds_maximum"} or not any(error.field == "name" for error in sheet.errors):
         return None
     try:
         stand_in = f"w{uuid4().hex}"

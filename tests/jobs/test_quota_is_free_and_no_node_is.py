@@ -62,6 +62,8 @@ def test_the_preview_says_so_and_names_what_would_start(stage: Stage, owner: Per
         "most_free": 2,
     }
     assert found["alternatives"][0] == {"change": {"gpus": 2}, "verdict": "starts_now"}
+    changes = [str(one["change"]) for one in preview(owner, gpus=2)["alternatives"]]
+    assert len(changes) == len(set(changes))
     assert preview(owner, gpus=2)["note"] is None
 
 

@@ -57,6 +57,7 @@ def test_what_the_team_does_not_own_is_borrowed_from_somebody(stage: Stage, owne
     found = preview(owner, name="second", flavor="h100", gpus=1)
     assert found["verdict"] == "borrows"
     assert found["borrows"] == [{"team": "another team", "gpus": 1}]
+    assert {one["verdict"] for one in found["alternatives"]} == {"starts_now"}
     Cohort.objects.update(show_teams=True)
     assert preview(owner, name="second", flavor="h100")["borrows"] == [{"team": "vision", "gpus": 1}]
 

@@ -151,6 +151,13 @@ def test_the_page_of_what_waits_says_who_is_before_it_and_what_would_start(
     assert "Your team's manager can help" in page
 
 
+def test_that_it_can_never_run_is_told_before_it_has_a_name(stage: Stage, visitor: Client) -> None:
+    asked = {"tenant": "data", "flavor": "h100", "gpus": "3", "cpu": "1", "memory": "1Gi", "image": "pytorch"}
+    page = visitor.post("/new/training/check/", {**asked, "framework": "job", "command": "true"}).content.decode()
+    assert 'data-verdict="never"' in page
+    assert "GPUs per node: 1" in page
+
+
 def test_many_are_counted_and_the_first_named() -> None:
     waiting = [{"team": f"t{n}", "gpus": n, "priority": 1, "waiting_s": 5} for n in range(1, 6)]
     shown = outlook({"verdict": "waits", "position": 6, "ahead": waiting, "alternatives": [], "as_of": None})
