@@ -84,11 +84,11 @@ def add_usage(forest: Forest, holder: Holder) -> None:
 
 def fits(request: Request, *, borrowing: bool) -> bool:
     """Whether the preemptor fits as the usage stands."""
-    node = request.queue.node
+    node, pool = request.queue.node, request.queue.pool
     for cell, amount in request.usage.items():
         if not borrowing and node.borrowing_with(cell, amount):
             return False
-        if amount > node.available(cell):
+        if amount > (node.available(cell) if pool is None else pool.subtree[cell] - pool.usage[cell]):
             return False
     return True
 

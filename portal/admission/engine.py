@@ -232,7 +232,8 @@ class Engine:
 
     def next_due(self) -> float | None:
         """When parked workloads come back next, or None while nothing is scheduled."""
-        return min(self._state.due.values(), default=None)
+        due = self._state.due
+        return min(due.values()) if due else None
 
     def settle(self, now: float) -> Settled:
         """Cycle until nothing is left to do, passing over the time until each batch; for tests and forecasts.

@@ -5,7 +5,7 @@ from portal.admission.candidates import Request, add_usage, remove_usage
 from portal.admission.fairness import fair_targets
 from portal.admission.forest import Forest
 from portal.admission.judgements import Judgement, Mode, Target
-from portal.admission.model import FairSharing, PreemptionPolicy
+from portal.admission.model import FairSharing
 from portal.admission.nodes import borrowing_height
 from portal.admission.prospects import needed, no_victims
 from portal.admission.queue import Queue
@@ -81,16 +81,9 @@ class Judge:
             return Judgement(stamp, Mode.NO_FIT, 0)
         if total <= available:
             return Judgement(stamp, Mode.FIT, height)
-        if node.nominal[cell] >= total or below_root or self.borrows_by_force(queue):
+        if node.nominal[cell] >= total or below_root or queue.forces[self.fair is not None]:
             return Judgement(stamp, Mode.NO_CANDIDATES if queue.never_preempts else Mode.OPEN, height)
         return Judgement(stamp, Mode.NO_FIT, height)
-
-    def borrows_by_force(self, queue: Queue) -> bool:
-        """Whether the queue may evict others for what it would borrow."""
-        preemption = queue.spec.preemption
-        return preemption.borrow_within_cohort or (
-            self.fair is not None and preemption.reclaim_within_cohort is not PreemptionPolicy.NEVER
-        )
 
     def settle(self, queue: Queue, workload: Workload, judgement: Judgement, cell: int, amount: int) -> None:
         """Work out an open judgement: whether evictions could free so much, and how far it would be borrowed then."""

@@ -8,11 +8,8 @@ from collections.abc import Collection
 
 from portal.admission.asks import Ask, Single
 from portal.admission.candidates import Request, evictable
-from portal.admission.model import PreemptionPolicy
 from portal.admission.queue import Queue
 from portal.admission.tree import Tree
-
-NEVER = PreemptionPolicy.NEVER
 
 
 def any_hope(tree: Tree, busy: Collection[str], *, fair: bool) -> bool:
@@ -115,11 +112,9 @@ def _evictable(queue: Queue, priority: int, cell: int, amount: int, *, fair: boo
     """At most how much of a cell evictions could free, and whether other queues' workloads count for that."""
     preemption, node = queue.spec.preemption, queue.node
     flat = queue.tree.flat
-    if flat and amount > node.nominal[cell]:
+    if flat and amount > node.nominal[cell] and not queue.forces[fair]:
         # More than its own quota: in a flat cohort nobody is evicted for that, except where borrowing allows it.
-        borrows = preemption.borrow_within_cohort or (fair and preemption.reclaim_within_cohort is not NEVER)
-        if not borrows:
-            return 0, False
+        return 0, False
     own = evictable(queue.held.get(cell), preemption.within_queue, priority)
     if queue.never_reclaims:
         return own, False

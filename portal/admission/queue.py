@@ -56,6 +56,7 @@ class Queue:
         "active",
         "asks",
         "by_age",
+        "forces",
         "generation",
         "groups",
         "held",
@@ -106,6 +107,8 @@ class Queue:
         preemption = spec.preemption
         self.never_reclaims = spec.cohort is None or preemption.reclaim_within_cohort is PreemptionPolicy.NEVER
         self.never_preempts = self.never_reclaims and preemption.within_queue is PreemptionPolicy.NEVER
+        # Whether it may evict others for what it would borrow, in classic preemption and under fair sharing.
+        self.forces = preemption.borrow_within_cohort, preemption.borrow_within_cohort or not self.never_reclaims
         self.rules = Rules(spec.fungibility)
         newer = PreemptionPolicy.LOWER_OR_NEWER_EQUAL_PRIORITY
         self.by_age = newer in (preemption.within_queue, preemption.reclaim_within_cohort)
@@ -153,7 +156,7 @@ class Queue:
         twin.in_cycle, twin.active, twin.generation = self.in_cycle, self.active, self.generation
         twin._users, twin.stamp = None, self.stamp
         twin.plans, twin.groups, twin.asks = self.plans, self.groups, self.asks
-        twin.rules = self.rules
+        twin.rules, twin.forces = self.rules, self.forces
         twin.stopped, twin.strict, twin.by_age = self.stopped, self.strict, self.by_age
         twin.never_reclaims, twin.never_preempts = self.never_reclaims, self.never_preempts
         return twin

@@ -52,7 +52,7 @@ def _find_in_pool(
     """The search in a flat cohort without limits, where the first free flavor is taken: most need no judgement."""
     node = queue.node
     quota, own, most, used = node.nominal, node.usage, pool.subtree, pool.usage
-    stops_borrowing, forced = queue.rules.stops_borrowing, judge.borrows_by_force(queue)
+    stops_borrowing, forced = queue.rules.stops_borrowing, queue.forces[judge.fair is not None]
     candidates: list[Single] = []
     borrowed: Single | None = None
     for single in singles:

@@ -6,7 +6,7 @@ None of these objects is changed once it is made, so forks of an engine share th
 from dataclasses import dataclass
 from functools import cache
 
-from portal.admission.model import PodSetAssignment, WorkloadSpec
+from portal.admission.model import PodSet, PodSetAssignment, WorkloadSpec
 
 ShapeKey = tuple[object, ...]
 
@@ -27,19 +27,15 @@ class Shape:
 
 def shape_key(spec: WorkloadSpec) -> ShapeKey:
     """What makes two workloads equals."""
-    return (
-        spec.priority,
-        *(
-            (
-                podset.name,
-                podset.count,
-                podset.min_count,
-                tuple(sorted(podset.requests.items())),
-                podset.flavors_allowed,
-            )
-            for podset in spec.podsets
-        ),
-    )
+    if len(spec.podsets) == 1:
+        return spec.priority, _podset_key(spec.podsets[0])
+    return spec.priority, *[_podset_key(podset) for podset in spec.podsets]
+
+
+def _podset_key(podset: PodSet) -> ShapeKey:
+    requests = podset.requests
+    amounts = tuple(requests.items()) if len(requests) == 1 else tuple(sorted(requests.items()))
+    return podset.name, podset.count, podset.min_count, podset.flavors_allowed, amounts
 
 
 Order = tuple[int, float, str]

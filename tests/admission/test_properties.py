@@ -268,3 +268,21 @@ def test_the_quiet_engine_takes_shortcuts_to_the_same_decisions(
         quiet.play(event)
         decided = [d for d in told.decisions if isinstance(d, Admit | Evict | Released)]
         assert quiet.decisions == decided
+
+
+@EXAMPLES
+@given(clusters(), events, st.booleans(), st.booleans())
+def test_forks_that_go_their_own_way_leave_no_trace(
+    queues: list[ClusterQueueSpec], played: list[tuple[str, int, int, int]], fair: bool, explains: bool
+) -> None:
+    alone, forked = (History(queues, FairSharing() if fair else None, explains) for _ in range(2))
+    for event in played:
+        alone.play(event)
+    for number, event in enumerate(played):
+        fork = forked.engine.fork(explains=bool(number % 2), instant_release=True)
+        for key in sorted(forked.running)[::2]:
+            fork.finish(key, forked.now)
+        fork.submit(WorkloadSpec("other", "q0", 50, forked.now, (PodSet("main", 1, {GPU: 2}),)))
+        fork.settle(forked.now)
+        forked.play(event)
+    assert forked.decisions == alone.decisions

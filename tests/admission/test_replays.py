@@ -1,8 +1,20 @@
 """Playing an engine forward: when the watched are admitted, if everything lasts as long as it is said to."""
 
+import random
+
 import pytest
 
-from portal.admission import Decision, Engine, PodSet, PreemptionPolicy, Replay, WorkloadSpec, replay_forward
+from portal.admission import (
+    Admit,
+    Decision,
+    Engine,
+    Evict,
+    PodSet,
+    PreemptionPolicy,
+    Replay,
+    WorkloadSpec,
+    replay_forward,
+)
 from tests.admission.building import GPU, Cluster, gpus, queue
 
 LOWER = PreemptionPolicy.LOWER_PRIORITY
@@ -95,3 +107,40 @@ def test_a_replay_may_be_interrupted(stop: float) -> None:
             replay.run(until, story)
         stories.append(story.told)
     assert stories[0] == stories[1]
+
+
+def test_a_replay_decides_what_single_steps_decide() -> None:
+    dice = random.Random(2)
+    at, arrivals, lasts = 0.0, [], {}
+    for number in range(120):
+        at += dice.expovariate(1 / 20)
+        arrivals.append(spec(f"w{number:03}", dice.choice((1, 2, 4)), at, priority=dice.choice((0, 0, 100))))
+        lasts[arrivals[-1].key] = dice.expovariate(1 / 100)
+    story = Story()
+    quiet = Engine(instant_release=True, explains=False)
+    quiet.upsert_queue(queue("q", *gpus(h200=4, a100=3), within=LOWER), 0.0)
+    Replay(quiet, lasts, 0.0, arrivals).run(1e9, story)
+
+    told = Engine(instant_release=True)
+    told.upsert_queue(queue("q", *gpus(h200=4, a100=3), within=LOWER), 0.0)
+    seen: list[tuple[float, str]] = []
+    ends: dict[str, float] = {}
+    waiting = list(arrivals)
+    while waiting or ends or told.next_due() is not None:
+        times = [one.created for one in waiting[:1]] + list(ends.values())
+        due = told.next_due()
+        now = min(times if due is None else [*times, due])
+        while waiting and waiting[0].created <= now:
+            told.submit(waiting.pop(0))
+        for key in [key for key, end in ends.items() if end <= now]:
+            del ends[key]
+            told.finish(key, now)
+        while decisions := told.cycle(now):
+            for decision in decisions:
+                seen.append((now, f"{type(decision).__name__} {decision.key}"))
+                if isinstance(decision, Admit):
+                    ends[decision.key] = now + lasts[decision.key]
+                elif isinstance(decision, Evict):
+                    del ends[decision.key]
+    assert len(story.told) > 120
+    assert story.told == [told for told in seen if not told[1].startswith("Pending")]
