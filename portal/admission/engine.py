@@ -45,9 +45,9 @@ class Settled:
 class Engine:
     """One Kueue. `text` writes amounts into messages; `instant_release` gives a victim's quota back by itself.
 
-    With `instant_release`, quota comes back as soon as no cycle changes anything: as in a cluster whose pods take no
-    time to stop. Without `explains` there are no Pending decisions, which saves most of the work. No method does I/O or
-    raises for unknown keys; unknown ones are ignored.
+    With `instant_release`, quota comes back as soon as no cycle changes anything, that of the first evicted first: as
+    in a cluster whose pods take no time to stop. Without `explains` there are no Pending decisions, which saves most of
+    the work. No method does I/O or raises for unknown keys; unknown ones are ignored.
     """
 
     def __init__(
@@ -227,7 +227,7 @@ class Engine:
         decisions = next_decisions(self._state, now)
         if decisions or not self._instant:
             return decisions
-        leaving = list(self._state.forest.leaving.values())
+        leaving = self._state.next_to_leave()
         return [decision for holder in leaving for decision in self._state.release(holder, now)]
 
     def next_due(self) -> float | None:

@@ -30,6 +30,8 @@ class State:
         self.inactive: set[str] = set()
         # Those whose last eviction has not been followed by an admission.
         self.evicted: set[str] = set()
+        # The cycle in which (or after which) those who must go were told so.
+        self.told: dict[str, int] = {}
         # Where the search for flavors goes on, for those whose last one did not come to the last flavor.
         self.scans: dict[str, FlavorScan] = {}
         # The last message and reason.
@@ -97,6 +99,7 @@ class State:
             self.messages.pop(key, None)
         if self.evicted:
             self.evicted.discard(key)
+            self.told.pop(key, None)
         self.forest.queues[workload.queue].line.remove(key)
         self.forest.hold(Holder(workload, assignment, usage, reserved_at))
 
@@ -126,7 +129,16 @@ class State:
     def tell_to_go(self, holder: Holder) -> None:
         """From now on the workload only holds quota until its pods are gone."""
         self.evicted.add(holder.key)
+        self.told[holder.key] = self.number
         self.forest.tell_to_go(holder)
+
+    def next_to_leave(self) -> list[Holder]:
+        """Those who were told to go together, before all others who still hold quota."""
+        leaving = self.forest.leaving
+        if not leaving:
+            return []
+        first = min(self.told[key] for key in leaving)
+        return [holder for key, holder in leaving.items() if self.told[key] == first]
 
     def release(self, holder: Holder, now: float) -> list[Decision]:
         """Take the quota of an evicted workload back and let it wait again."""
@@ -149,6 +161,7 @@ class State:
         del self.workloads[key]
         self.messages.pop(key, None)
         self.evicted.discard(key)
+        self.told.pop(key, None)
         self.inactive.discard(key)
         queue = self.forest.queues.get(workload.queue)
         if queue is not None and queue.line.blocked:
@@ -162,7 +175,7 @@ class State:
         twin.workloads = dict(self.workloads)
         twin.inactive, twin.evicted = set(self.inactive), set(self.evicted)
         twin.scans, twin.messages = dict(self.scans), dict(self.messages)
-        twin.due = dict(self.due)
+        twin.due, twin.told = dict(self.due), dict(self.told)
         twin.number, twin.dirty, twin.idle_rounds = self.number, self.dirty, self.idle_rounds
         twin.ready = {name: twin.forest.queues[name] for name in self.ready if name in twin.forest.queues}
         return twin
