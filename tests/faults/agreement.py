@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from django.db.models import Count, Max, Q
+from django.db.models import Max, Q
 from django.db.models.functions import Now
 
 from jobs.models import Run, RunObject, UnknownObject, Workload
@@ -42,10 +42,16 @@ class Found:
     """What is on the cluster now."""
 
     by_kind: dict[str, list[JsonObject]]
+    by_workload: dict[tuple[str, str], list[JsonObject]]
 
     @classmethod
     def on(cls, gateway: KubeGateway) -> Found:
-        return cls({kind: everything(gateway, kind) for kind in LISTED})
+        by_kind = {kind: everything(gateway, kind) for kind in LISTED}
+        by_workload: dict[tuple[str, str], list[JsonObject]] = defaultdict(list)
+        for kind, found in by_kind.items():
+            for one in found:
+                by_workload[label(one, names.WORKLOAD), kind].append(one)
+        return cls(by_kind, by_workload)
 
     def ours(self, *kinds: str) -> Iterator[tuple[str, JsonObject]]:
         for kind in kinds:
@@ -55,31 +61,37 @@ class Found:
         return {uid(one) for _, one in self.ours(*kinds)}
 
     def of(self, workload: UUID, kind: str) -> list[JsonObject]:
-        return [one for _, one in self.ours(kind) if label(one, names.WORKLOAD) == str(workload)]
+        return self.by_workload.get((str(workload), kind), [])
 
 
-def agreement(stage: Stage, within: float = 30.0) -> None:
+def agreement(stage: Stage, within: float = 90.0) -> None:
     """AssertionError lists what is not as it must be when the time is over."""
     limit = time.monotonic() + within
     while problems := disagreements(stage):
         assert time.monotonic() < limit, "no agreement:\n" + "\n".join(problems)
-        time.sleep(0.2)
+        time.sleep(0.3)
 
 
 def disagreements(stage: Stage) -> list[str]:
-    """Every way in which rows and cluster differ now."""
-    found = Found.on(stage.gateway)
+    """Every way in which rows and cluster differ now. What is on its way is awaited before the cluster is asked."""
     rows = list(Workload.objects.order_by("pk"))
+    if early := [*on_their_way(rows), *runs(rows), *work(rows), *history()]:
+        return early
+    found = Found.on(stage.gateway)
     return [
-        *runs(),
         *stored_objects(rows, found),
         *unexplained(rows, found),
         *states(rows, found),
         *allocations(rows, found),
-        *work(rows),
-        *history(),
         *mirror(stage.gateway),
     ]
+
+
+def on_their_way(rows: Iterable[Workload]) -> Iterator[str]:
+    """States that nothing may stay in."""
+    for row in rows:
+        if row.state in ("submitted", "stopping", "deleting"):
+            yield f"{row.name} is still {row.state}: {row.reason}"
 
 
 def everything(gateway: KubeGateway, kind: str) -> list[JsonObject]:
@@ -99,10 +111,13 @@ def uid(one: JsonObject) -> str:
     return str(one["metadata"]["uid"])
 
 
-def runs() -> Iterator[str]:
+def runs(rows: Iterable[Workload]) -> Iterator[str]:
     """At most one open run; a workload that rests has none, another has one."""
-    for row in Workload.objects.annotate(opened=Count("pk")).order_by("pk"):
-        numbers = list(Run.objects.filter(workload=row).order_by("number").values_list("number", "ended_at"))
+    of: dict[UUID, list[tuple[int, object]]] = defaultdict(list)
+    for key, number, ended in Run.objects.order_by("number").values_list("workload_id", "number", "ended_at"):
+        of[key].append((number, ended))
+    for row in rows:
+        numbers = of[row.pk]
         opened = [number for number, ended in numbers if ended is None]
         wanted = [] if State(row.state) in FINAL_STATES else [row.run_number]
         if opened != wanted:
@@ -155,8 +170,6 @@ def states(rows: Iterable[Workload], found: Found) -> Iterator[str]:
         reason = Reason(row.reason)
         if EXPLANATIONS[reason].state != row.state:
             yield f"{row.name} is {row.state} for the reason {reason.value}"
-        if row.state in ("submitted", "stopping", "deleting"):
-            yield f"{row.name} is still {row.state}: {reason.value}"
         pods = [one for one in found.of(row.pk, "Pod") if label(one, names.RUN) == str(row.run_number)]
         ready = sum(1 for one in pods if is_true(one, "Ready"))
         if row.state == State.RUNNING and not ready:

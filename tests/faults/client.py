@@ -133,7 +133,7 @@ class Submitted:
     def delete(self, *, data: bool = True) -> int:
         return self.client.call("DELETE", f"{self.path}?delete_data={str(data).lower()}").status
 
-    def until(self, *states: str, reason: str = "", within: float = 30) -> dict[str, Any]:
+    def until(self, *states: str, reason: str = "", within: float = 90) -> dict[str, Any]:
         """The answer once it is in one of the states, and has the reason where one is given."""
         seen: dict[str, Any] = {}
 
@@ -143,7 +143,7 @@ class Submitted:
 
         what = f"{self.name} {states} {reason}"
         try:
-            wait_until(there, what, within)
+            wait_until(there, what, within, every=0.2)
         except AssertionError:
             raise AssertionError(f"{what}: it is {seen.get('state')}, {seen.get('reason')}: {seen}") from None
         return seen

@@ -48,7 +48,7 @@ class PostgreSQL:
         """As a power failure does it: every connection is cut, the next start reads the write-ahead log."""
         pid = int((self.data / "postmaster.pid").read_text().split()[0])
         os.kill(pid, signal.SIGQUIT)
-        wait_until(lambda: not (self.data / "postmaster.pid").exists() or not alive(pid), "PostgreSQL is down", 30)
+        wait_until(lambda: not (self.data / "postmaster.pid").exists() or not alive(pid), "PostgreSQL is down")
 
     def start(self) -> None:
         """With the options of its last start."""
@@ -58,7 +58,7 @@ class PostgreSQL:
                 command, cwd=self.home, stdin=subprocess.DEVNULL, stdout=output, stderr=output, **vars(unprivileged())
             )
         _STARTED.append(server)
-        wait_until(self.takes_connections, "PostgreSQL is back", 60)
+        wait_until(self.takes_connections, "PostgreSQL is back")
 
     def takes_connections(self) -> bool:
         """It listens long before it has read its log."""

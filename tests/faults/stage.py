@@ -81,13 +81,13 @@ class Stage:
             running = self.running[name]
             kind = name.partition("-")[0]
             if kind == "web":
-                wait_until(lambda: http("GET", f"{self.url}/readyz").status == 200, "web is ready", 30)
+                wait_until(lambda: http("GET", f"{self.url}/readyz").status == 200, "web is ready")
             elif kind == "cluster":
-                wait_until(lambda: listens(self.ports.control), "the cluster listens", 30)
+                wait_until(lambda: listens(self.ports.control), "the cluster listens")
             elif kind == "broker":
-                wait_until(self.places.socket.exists, "the broker listens", 10)
+                wait_until(self.places.socket.exists, "the broker listens")
             elif kind in SAYS:
-                running.wait_for(SAYS[kind], 30)
+                running.wait_for(SAYS[kind])
 
     def kill(self, *names: str) -> None:
         """kill -9, with everything that a process started."""

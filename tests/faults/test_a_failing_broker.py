@@ -26,12 +26,12 @@ def test_without_a_broker_requests_are_taken_listed_and_stopped(stage: Stage, lu
     for number in range(3):
         began = time.monotonic()
         jobs.append(luis.submit("training", f"{name}-{number}", env=SHORT))
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < 6
     assert luis.call("GET", f"/workloads/?q={name}").status == 200
     assert running.do("stop") == 202
     stage.start("broker")
     stage.until_up("broker")
     for job in jobs:
-        job.until("succeeded", within=60)
+        job.until("succeeded")
     running.until("stopped")
     assert Workload.objects.filter(name__startswith=name).count() == 4

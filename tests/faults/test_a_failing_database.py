@@ -68,8 +68,8 @@ def test_a_hard_restart_is_only_503_for_a_moment(stage: Stage, name: str) -> Non
         server.kill()
         time.sleep(1)
         server.start()
-        wait_until(lambda: http("GET", f"{stage.url}/readyz").status == 200, "web is ready again", 10)
-        wait_until(lambda: stage.client("luis").call("GET", "/workloads/").status == 200, "lists again", 10)
+        wait_until(lambda: http("GET", f"{stage.url}/readyz").status == 200, "web is ready again", 30)
+        wait_until(lambda: stage.client("luis").call("GET", "/workloads/").status == 200, "lists again", 30)
     over.set()
     connection.close()
     for caller in callers:

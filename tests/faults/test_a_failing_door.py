@@ -42,9 +42,9 @@ def test_a_write_that_fails_in_any_way_is_done_once(stage: Stage, luis: Client, 
     books = [luis.submit("notebook", f"{name}-{kind}") for kind in FAULTS]
     jobs = [luis.submit("training", f"{name}-{kind}", env=SHORT) for kind in FAULTS]
     for job in jobs:
-        job.until("succeeded", within=60)
+        job.until("succeeded")
     for book in books:
-        book.until("running", within=60)
+        book.until("running")
 
     assert not [fault for fault in stage.proxy.faults if fault.times]
     assert Run.objects.filter(workload_id__in=[one.id for one in jobs + books]).count() == len(jobs + books)
@@ -61,7 +61,7 @@ def test_a_delete_that_fails_in_any_way_is_done(stage: Stage, luis: Client, name
     for job in jobs.values():
         assert job.do("stop") == 202
     for job in jobs.values():
-        job.until("stopped", within=60)
+        job.until("stopped")
     assert not [fault for fault in stage.proxy.faults if fault.times]
 
 
@@ -113,13 +113,13 @@ def test_while_the_api_server_is_down_requests_are_taken_and_the_page_says_since
         for number in range(15):
             began = time.monotonic()
             jobs.append(luis.submit("training", f"{name}-{number}", env=SHORT))
-            assert time.monotonic() - began < 5
+            assert time.monotonic() - began < 10
         jobs[0].until("submitted", reason="cluster_unreachable")
         assert running.do("stop") == 202
         running.until("stopping", reason="stopping_unreachable")
         wait_until(lambda: "not answered since" in page.get(f"/workloads/{jobs[0].id}/").content.decode(), "the page")
         wait_until(lambda: Workload.objects.get(pk=jobs[0].id).cluster.unreachable_since, "the cluster's own row")
-        grown_patience = clock.now() + timedelta(seconds=30)  # as after an hour of trying
+        grown_patience = clock.now() + timedelta(seconds=300)  # as after an hour of trying
         Work.objects.filter(object_id__in=[job.id for job in jobs]).update(attempts=9, due_at=grown_patience)
     finally:
         stage.proxy.accept()
@@ -127,5 +127,5 @@ def test_while_the_api_server_is_down_requests_are_taken_and_the_page_says_since
     for job in jobs:
         job.until("succeeded")
     running.until("stopped")
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 150
     assert RunObject.objects.filter(workload_id__in=[job.id for job in jobs], uid="").count() == 0

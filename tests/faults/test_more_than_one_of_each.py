@@ -47,7 +47,7 @@ def test_a_paused_worker_that_comes_back_changes_no_row_and_its_stray_is_taken_a
     fault.release()  # what the paused one had sent arrives now
     wait_until(lambda: of(stage, job.id, "Job"), "the stray")
     stage.resume("worker")
-    wait_until(lambda: not of(stage, job.id, "Job"), "the stray is gone", within=20)
+    wait_until(lambda: not of(stage, job.id, "Job"), "the stray is gone")
     time.sleep(1)
     assert (told.count(), list(Run.objects.filter(workload_id=job.id).values())) == before
     assert list(RunObject.objects.filter(workload_id=job.id).values()) == known
@@ -66,7 +66,7 @@ def test_a_stray_of_an_earlier_run_does_not_live_beside_the_next(stage: Stage, l
     fault.release()
     wait_until(lambda: len(of(stage, book.id, "StatefulSet")) == 2, "the stray")
     stage.resume("worker")
-    wait_until(lambda: len(of(stage, book.id, "StatefulSet")) == 1, "the stray is gone", within=20)
+    wait_until(lambda: len(of(stage, book.id, "StatefulSet")) == 1, "the stray is gone")
     assert of(stage, book.id, "StatefulSet")[0].endswith("-r2")
     book.until("running")
     book.delete()

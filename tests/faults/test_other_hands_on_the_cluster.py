@@ -137,9 +137,9 @@ def test_a_namespace_deleted_outside_comes_back_and_each_workload_says_what_it_l
         ready = TenantSpace.objects.get(namespace="turno-training").ready
         return ready and again is not None and again["metadata"]["uid"] != found["metadata"]["uid"]
 
-    wait_until(space_is_back, "the namespace is back", within=40)
+    wait_until(space_is_back, "the namespace is back")
     next_one = pablo.submit("training", name, env=SHORT)
-    next_one.until("succeeded", within=40)
+    next_one.until("succeeded")
 
 
 def test_a_lost_node_takes_work_out_of_running_and_the_history_stays_true(
@@ -163,15 +163,15 @@ def test_a_lost_node_takes_work_out_of_running_and_the_history_stays_true(
     stage.control("PATCH", f"/nodes/{node}", {"kubelet": "stopped"})
     try:
         for each in all_of_them:
-            wait_until(lambda e=each: e.now()["state"] != "running" or e.now()["reason"] != "ready", each.name, 60)
+            wait_until(lambda e=each: e.now()["state"] != "running" or e.now()["reason"] != "ready", each.name)
         gone = luis.call("GET", "/flavors/h100-1g/").json
         assert gone["capacity"] == 0
         assert gone["free"] == 0
     finally:
         stage.control("PATCH", f"/nodes/{node}", {"kubelet": "running"})
     for each in (book, served):
-        each.until("running", within=60)
-    job.until("running", "failed", within=60)
+        each.until("running")
+    job.until("running", "failed")
     for row in Allocation.objects.filter(workload_id__in=[each.id for each in all_of_them]):
         assert row.released_at is None or row.released_at >= row.admitted_at
     assert Workload.objects.filter(pk__in=[each.id for each in all_of_them], run_number=1).count() == 3

@@ -63,7 +63,7 @@ def test_start_while_it_stops_happens_when_the_old_pod_is_gone(stage: Stage, lui
     stage.control("POST", "/rules", {"name": f"{name}-", "does": {"grace_seconds": 8}})
     books = [luis.submit("notebook", f"{name}-{number}") for number in range(20)]
     for book in books:
-        book.until("running", within=90)
+        book.until("running")
     claims = {one.id: claim(stage, one) for one in books}
 
     def press(number: int) -> tuple[int, int]:
@@ -75,7 +75,7 @@ def test_start_while_it_stops_happens_when_the_old_pod_is_gone(stage: Stage, lui
         assert set(threads.map(press, range(20))) == {(202, 202)}
     for book in books:
         Workload.objects.get(pk=book.id)
-        assert book.until("running", within=90)["run"] == 2
+        assert book.until("running")["run"] == 2
         assert claim(stage, book) == claims[book.id]
         assert [one["metadata"]["name"] for one in objects(stage, "Pod", book)] == [set_name(stage, book) + "-0"]
     stage.control("PUT", "/rules", {"rules": []})

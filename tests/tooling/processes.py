@@ -15,12 +15,15 @@ from tests.plugins.environment import without_defaults
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def wait_until(condition: Callable[[], object], what: str, within: float = 20.0) -> None:
-    """Polls until the condition holds; AssertionError says what did not happen."""
+def wait_until(condition: Callable[[], object], what: str, within: float = 60.0, *, every: float = 0.05) -> None:
+    """Polls until the condition holds; AssertionError says what did not happen.
+
+    A limit is for what never comes: on a busy machine everything that does come may take long.
+    """
     limit = time.monotonic() + within
     while not condition():
         assert time.monotonic() < limit, f"not within {within:.0f} s: {what}"
-        time.sleep(0.05)
+        time.sleep(every)
 
 
 def free_port(count: int = 1) -> int:
@@ -85,14 +88,14 @@ class Running:
     def said(self) -> str:
         return self.output.read_text(errors="replace")
 
-    def wait_for(self, text: str, within: float = 20.0) -> None:
+    def wait_for(self, text: str, within: float = 60.0) -> None:
         wait_until(lambda: text in self.said or self.process.poll() is not None, f"{text!r} in {self.said!r}", within)
         assert text in self.said
 
     def signal(self, number: int) -> None:
         self.process.send_signal(number)
 
-    def wait(self, within: float = 20.0) -> int:
+    def wait(self, within: float = 60.0) -> int:
         return self.process.wait(within)
 
     def end(self) -> None:

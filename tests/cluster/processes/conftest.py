@@ -90,7 +90,7 @@ class Stand:
 
         self.server.call(lambda: self.server.store.mutate("ConfigMap", "a", name, change))
 
-    def sees(self, wanted: dict[str, str], within: float = 30.0) -> None:
+    def sees(self, wanted: dict[str, str], within: float = 60.0) -> None:
         wait_until(lambda: self.mirrored() == wanted, f"the mirror shows {wanted}", within)
 
 
@@ -102,7 +102,7 @@ def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     row = "from portal.cluster.models import Cluster; Cluster.objects.create(name='demo')"
     for number, command in enumerate((["migrate", "-v0"], ["shell", "-v0", "-c", row])):
         made = Running([*MANAGE, *command], folder / f"{number}.log", environment)
-        assert made.wait(60) == 0, made.said
+        assert made.wait(120) == 0, made.said
     return folder / "turno.sqlite3"
 
 

@@ -60,13 +60,13 @@ def test_a_killed_log_reader_is_followed_by_one_that_goes_on(stand: Stand) -> No
     first = stand.start("logs")
     somebody_looks(stand)
     write(stand, uid, range(2200))
-    wait_until(lambda: text(stand).endswith("\n2199\n"), "the first lines", 40)
+    wait_until(lambda: text(stand).endswith("\n2199\n"), "the first lines")
     first.signal(signal.SIGKILL)
     write(stand, uid, range(2200, 5000))
     stand.server.call(lambda: stand.server.logs.end(uid, "main", 0))
     say_state(stand, ENDED)
     stand.start("logs")
 
-    wait_until(lambda: stand.rows("select 1 from cluster_logstream where complete"), "the whole log", 40 + LEASE)
+    wait_until(lambda: stand.rows("select 1 from cluster_logstream where complete"), "the whole log", 60 + LEASE)
     assert text(stand) == "".join(f"{number}\n" for number in range(5000))
     assert stand.rows("select gap, dropped_bytes from cluster_logstream") == [("", 0)]
