@@ -16,9 +16,9 @@ from quotas.planning.arrivals import AHEAD_S, NOBODY, Past
 from quotas.planning.lengths import NEVER_ENDS, Length
 
 HORIZON_S = 14 * 86_400.0
-MOST_SAMPLES, LEAST_SAMPLES = 100, 20
+MOST_SAMPLES, LEAST_SAMPLES = 60, 20
 # Workloads that one forecast may play through, over all of its samples.
-EFFORT = 20_000
+EFFORT = 6_000
 FIRST_REACH_S = 1800.0
 TENTHS = (0.1, 0.5, 0.9)
 Why = Literal["", "lengths_unknown", "too_far", "uncertain", "blocked"]

@@ -20,8 +20,8 @@ from quotas.planning.outlook import Foreseen, Survey, foresee, known_of, remembe
 from quotas.planning.standing import standing
 
 EVERY = timedelta(seconds=60)
-# A round that took long is followed by a rest ten times as long.
-REST = 10
+# A round that took long is followed by a longer rest.
+REST = 5
 LEADS = timedelta(seconds=60)
 MOST_PER_WAIT = 12
 CONSIDERABLY, CONSIDERABLE_S = 0.2, 5.0
@@ -111,10 +111,10 @@ def _keep(cluster_id: UUID, found: Mapping[UUID, Foreseen], runs: Mapping[UUID, 
             new.append(row)
         elif not _moved(last, row):
             confirmed.append(last.pk)
-        elif last.ordinal + 1 < MOST_PER_WAIT:
+        elif last.p50 is not None and last.ordinal + 1 < MOST_PER_WAIT:
             row.ordinal = last.ordinal + 1
             new.append(row)
-        else:
+        else:  # nothing was said before, or so often that enough is kept
             row.pk, row.ordinal = last.pk, last.ordinal
             replaced.append(row)
     Forecast.objects.bulk_create(new)

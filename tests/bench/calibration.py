@@ -15,7 +15,7 @@ import math
 import os
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from time import perf_counter, process_time
 
@@ -47,9 +47,9 @@ GPU = "nvidia.com/gpu"
 HOUR, DAY = 3600.0, 86_400.0
 TEAMS, FLAVORS, NOMINAL = 4, ("h100", "a100"), 4
 LOAD = 0.78  # of all cards, on average over day and night
-WARM_UP_DAYS, JUDGED_DAYS = 10, 10
+WARM_UP_DAYS, JUDGED_DAYS = 7, 7
 SAMPLES = 30
-EVERY = 3  # of the waits, every so many gets a forecast
+EVERY = 1  # of those who begin to wait at one moment, every so many gets a forecast
 RELEARN = 6 * HOUR
 SEEDS = (11, 12, 13)  # 1 to 5 were looked at while the forecast was made
 RULES = Preemption(within_queue=PreemptionPolicy.LOWER_PRIORITY, reclaim_within_cohort=PreemptionPolicy.ANY)
@@ -240,30 +240,34 @@ ARRIVALS = "--without-arrivals" not in sys.argv
 
 
 def tally(seed: int) -> Tally:
-    """Four weeks; forecasts of the last two."""
+    """Forecasts of the last days; the first ones make history. Tells on stderr how far it is."""
     dice = random.Random(seed)
     world = World(asks(habits(dice), WARM_UP_DAYS + JUDGED_DAYS, dice))
-    found, made = Tally(), {}
+    found, made = Tally(), dict[str, tuple[Ask, Estimate, float]]()
     learned, history, past = -RELEARN, History([]), NOBODY
     for new in world.play():
-        if world.now < WARM_UP_DAYS * DAY or not new or world.now > (WARM_UP_DAYS + JUDGED_DAYS) * DAY:
+        if not new or not WARM_UP_DAYS * DAY <= world.now <= (WARM_UP_DAYS + JUDGED_DAYS) * DAY:
             continue
         if world.now - learned > RELEARN:
             learned, history = world.now, world.history()
             past = world.came(history) if ARRIVALS else NOBODY
         found.waits += len(new)
-        mine = [ask for ask in new if int(ask.key.partition("-")[2]) % EVERY == 0]
-        if mine:
-            cpu = process_time()
-            told = estimates(world.scene(history, past), frozenset(ask.key for ask in mine), samples=SAMPLES)
-            found.seconds += process_time() - cpu
-            made |= {ask.key: (ask, told[ask.key], world.now) for ask in mine}
-    for key, (ask, estimate, at) in made.items():
-        if estimate.p50 is None:
-            found.unsaid += 1
-        elif key in world.started:
-            found.pairs.append((ask, estimate, at, world.started[key]))
-    return found
+        for ask in new[::EVERY]:
+            began = process_time()
+            told = estimates(world.scene(history, past), frozenset({ask.key}), samples=SAMPLES)[ask.key]
+            found.seconds += process_time() - began
+            made[ask.key] = (ask, told, world.now)
+            if len(made) % 50 == 0:
+                print(f"day {world.now / DAY:.1f}: {line(judge(found, made, world))}", file=sys.stderr)
+    return judge(found, made, world)
+
+
+def judge(found: Tally, made: Mapping[str, tuple[Ask, Estimate, float]], world: World) -> Tally:
+    """The forecasts made so far, with the starts that are known."""
+    said = [(ask, told, at) for ask, told, at in made.values() if told.p50 is not None and ask.key in world.started]
+    unsaid = sum(told.p50 is None for _, told, _ in made.values())
+    pairs = [(ask, told, at, world.started[ask.key]) for ask, told, at in said]
+    return replace(found, unsaid=unsaid, pairs=pairs)
 
 
 def main(seeds: list[int]) -> None:

@@ -219,3 +219,17 @@ def test_nothing_is_worked_out_again_while_nothing_moves(stage: Stage, owner: Pe
     assert services.forecast_all() == 0
     stage.clock.move(seconds=61)
     assert services.forecast_all() == 1
+
+
+def test_the_first_that_says_something_is_the_first(stage: Stage, owner: Person) -> None:
+    first = job(stage, owner, "first")
+    row = job(stage, owner, "second")
+    stage.run(3)
+    services.forecast_all()
+    assert Forecast.objects.get(workload_id=row.pk).p50 is None
+    Workload.objects.filter(pk=first.pk).update(spec={**first.spec, "max_duration": 3600})
+    stage.clock.move(seconds=61)
+    services.forecast_all()
+    kept = Forecast.objects.get(workload_id=row.pk)
+    assert (kept.ordinal, kept.made_at) == (0, stage.clock.at)
+    assert kept.p50 is not None
