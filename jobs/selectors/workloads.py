@@ -25,9 +25,14 @@ if TYPE_CHECKING:
 
 AS_OF = Subquery(MirrorStream.objects.filter(cluster=OuterRef("cluster_id"), kind="Workload").values("synced_at")[:1])
 ROWS = Workload.objects.select_related("tenant", "cluster", "flavor").annotate(as_of=AS_OF)
-# The columns of a list: whole rows of four tables would mostly be JSON that nobody looks at.
+# Columns that no list shows, and of other tables those alone that one does.
+UNLISTED = (
+    *("bulk", "applied", "delete_data", "owner_id", "variant", "key_id", "key_rotation", "state_since", "changed_seq"),
+    *("wanted", "wanted_by_type", "wanted_by_label", "start_requested", "spec_revision", "applied_revision"),
+    *("data_kept_until", "deleted_at", "deadline_at"),
+)
 LISTED = (
-    *(field.name for field in Workload._meta.concrete_fields if field.name not in ("bulk", "applied", "delete_data")),
+    *(field.name for field in Workload._meta.concrete_fields if field.name not in UNLISTED),
     "tenant__slug",
     "cluster__name",
     "cluster__endpoint_url",
