@@ -11,6 +11,7 @@ from django.utils.html import escape
 from jobs import services
 from jobs.models import Workload
 from portal.kernel.actors import Person
+from tests.factories import cluster as clusters
 from tests.factories import tenants as people
 from tests.factories.quotas import Lab
 
@@ -94,7 +95,8 @@ def _still(markup: str) -> str:
     return re.sub(r"version=[^\"&]*", "version=", markup)
 
 
-def test_home_shows_my_work_and_my_teams_quota(visitor: Client, owner: Person, teammate: Person) -> None:
+def test_home_shows_my_work_and_my_teams_quota(visitor: Client, owner: Person, teammate: Person, room: Lab) -> None:
+    clusters.synced(room.cluster, "Node", "Workload")
     ask(owner, "mine")
     ask(teammate, "not-mine")
     page = text(visitor.get("/"))
