@@ -23,6 +23,7 @@ SECONDS = 60
 # Somebody who sends without answers waits as a client library does; 503 asks for that in its header.
 PATIENCE = 0.3
 ENOUGH = 40
+LAST_LINE = "Training finished"
 
 
 @dataclass
@@ -119,6 +120,17 @@ def test_a_minute_of_kills_loses_and_doubles_nothing(stage: Stage, name: str) ->
     assert rows == {one.id: one.name for one in accepted}
     finish(callers)
     once(stage, {one.id for one in accepted})
+    for caller in callers:
+        logs_are_whole(caller)
+
+
+def logs_are_whole(caller: Caller) -> None:
+    """The log reader was killed too: every job that came to its end has its last line all the same."""
+    others = {one.id for one in (*caller.stopped, *caller.deleted)}
+    for one in caller.accepted:
+        if one.id not in others:
+            path = f"{one.path}logs/?tail=1"
+            wait_until(lambda p=path: LAST_LINE in caller.client.call("GET", p).text, f"the log of {one.name}")
 
 
 def finish(callers: list[Caller]) -> None:
