@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from portal.admission import messages
 from portal.admission.asks import Ask, GroupAsk, Option, PodSetAsk
 from portal.admission.fungibility import WORST
-from portal.admission.judgements import Judgement, Mode, Search
+from portal.admission.judgements import FREE, Judgement, Mode, Search
 from portal.admission.judging import Judge
 from portal.admission.model import PodSetAssignment
 from portal.admission.queue import Queue
@@ -113,6 +113,9 @@ class FlavorFinder:
             if judgements is None:
                 continue
             choice = Choice(name, group.resources, cells, judgements)
+            if judgements.count(FREE) == len(judgements):
+                choice.tried = -1 if attempted == last else attempted
+                return choice
             if not self._rules.patient:
                 self._settle(choice, used)
             candidates.append(choice)
@@ -146,6 +149,9 @@ class FlavorFinder:
         if len(candidates) > 1 and self._rules.borrows_first:
             fitting = [choice for choice in candidates if all(j.mode is Mode.FIT for j in choice.judgements)]
             candidates = fitting or candidates
+        if len(candidates) == 1:
+            self._settle(candidates[0], used)
+            return candidates[0]
         best: Choice | None = None
         best_rank = WORST
         for choice in candidates:

@@ -66,3 +66,7 @@ class Judgement:
         self.targets: list[Target] = []
         # What a search that ended with it has found.
         self.search: Search | None = None
+
+
+# Free within the queue's own quota: the best there is.
+FREE = Judgement(0, Mode.FIT, 0)

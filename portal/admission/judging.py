@@ -4,7 +4,7 @@ from portal.admission.asks import Ask, Single
 from portal.admission.candidates import Request, add_usage, remove_usage
 from portal.admission.fairness import fair_targets
 from portal.admission.forest import Forest
-from portal.admission.judgements import Judgement, Mode, Target
+from portal.admission.judgements import FREE, Judgement, Mode, Target
 from portal.admission.model import FairSharing
 from portal.admission.nodes import borrowing_height
 from portal.admission.prospects import needed, no_victims
@@ -45,6 +45,11 @@ class Judge:
 
     def of(self, queue: Queue, ask: Ask, cell: int, total: int) -> Judgement:
         """Judge `total` of a cell; evictions are left open."""
+        pool, node = queue.pool, queue.node
+        if pool is not None and total <= min(
+            pool.subtree[cell] - pool.usage[cell], node.nominal[cell] - node.usage[cell]
+        ):
+            return FREE
         stamp = self.stamp(queue, cell)
         if queue.by_age:
             # Whom it may evict depends on when it was created, not on its shape alone.

@@ -119,12 +119,13 @@ def _reserving(state: State, entries: list[Entry], without_hope: Heads) -> list[
     fair = state.judge.fair is not None
     reserving: list[Entry] = []
     for queue, head in without_hope:
-        if queue.tree not in last:
+        turn = last.get(queue.tree)
+        keeps = queue.spec.preemption.reclaim_within_cohort is not ANY
+        if turn is None or not (fair or (keeps and (0, head.order) < turn)):
             continue
         search = _rejected(state.judge, queue, head)
-        reserves = search.mode is Mode.PREEMPT and queue.spec.preemption.reclaim_within_cohort is not ANY
         # In a tournament even a head that gets and keeps nothing may stand in the way of others of its cohort.
-        if fair or (reserves and (search.height, head.order) < last[queue.tree]):
+        if fair or (search.mode is Mode.PREEMPT and (search.height, head.order) < turn):
             reserving.append(Entry(queue, head, search, []))
     return reserving
 
