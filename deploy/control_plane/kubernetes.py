@@ -42,8 +42,10 @@ class Kubernetes:
         self._kwokctl("stop", "cluster")
 
     def start(self) -> None:
-        """After `stop`: the same cluster with the same data."""
+        """After `stop`: the same cluster with the same data. A new KWOK never takes a node from the one before it, whose
+        leases are therefore taken away."""
         self._kwokctl("start", "cluster", "--wait", f"{STARTS_WITHIN}s")
+        self.kubectl("delete", "leases", "--namespace", "kube-node-lease", "--all")
 
     def kubectl(self, *arguments: str, given: str | None = None) -> str:
         """What kubectl printed, as the administrator. Refusal with its words where it failed."""

@@ -34,6 +34,7 @@ class Kueue:
 
     def __init__(self, built: Built, places: Places, ports: Ports, kubernetes: Kubernetes) -> None:
         self._built, self._places, self._ports, self._kubernetes = built, places, ports, kubernetes
+        self._process: subprocess.Popen[bytes] | None = None
 
     def install(self) -> None:
         """Its kinds, rights and webhooks, then its files: once per control plane."""
@@ -50,7 +51,7 @@ class Kueue:
     def start(self) -> None:
         """Returns when the webhooks answer. Refusal with its last error where they do not."""
         with self._places.kueue_log.open("ab") as output:
-            process = subprocess.Popen(
+            self._process = process = subprocess.Popen(
                 [*self._rooted(), "/manager", "--config=/config.yaml", "--kubeconfig=/kubeconfig", "--zap-log-level=2"],
                 env={**OWN, "PATH": os.environ.get("PATH", "")},
                 stdin=subprocess.DEVNULL,
@@ -65,6 +66,8 @@ class Kueue:
     def stop(self) -> None:
         """It may spin and not mind SIGTERM when its API server is away: it is ended for certain, and first."""
         self._places.end(self._places.processes("manager"))
+        if self._process is not None:
+            self._process.wait()
 
     def is_ready(self) -> bool:
         try:
@@ -132,7 +135,7 @@ class Kueue:
         while not holds():
             if process.poll() is not None or time.monotonic() > limit:
                 raise Refusal(f"Kueue does not start: {otherwise}; all it said is in {self._places.kueue_log}")
-            time.sleep(0.1)
+            time.sleep(0.4)
 
 
 def adapted(objects: list[Any], ports: Ports) -> list[dict[str, Any]]:

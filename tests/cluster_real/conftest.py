@@ -9,6 +9,7 @@ from itertools import count
 import pytest
 from pytest_django import DjangoDbBlocker
 
+from portal.cluster.kube import Connection, KubeGateway
 from tenants.manifests import SpaceSpec, space
 from tests.cluster_real.plane import kubeconfig, own_plane
 from tests.cluster_real.stage import SOON, RealStage, real_turno
@@ -24,6 +25,13 @@ _numbers = count(1)
 @pytest.fixture(scope="session")
 def wire() -> Wire:
     return Wire(kubeconfig(), "turno-suite")
+
+
+@pytest.fixture(scope="session")
+def served() -> frozenset[str]:
+    """The kinds that this cluster serves."""
+    kinds = KubeGateway(Connection(kubeconfig()), manager="turno-suite").discover().kinds.values()
+    return frozenset().union(*kinds)
 
 
 def space_spec(slug: str, **fields: object) -> SpaceSpec:
@@ -67,6 +75,7 @@ def stage(processes: RealStage, django_db_blocker: DjangoDbBlocker) -> Iterator[
     with django_db_blocker.unblock(), looking_into(processes):
         yield processes
         processes.whole()
+        processes.clear()
         agreement(processes, within=SOON)
 
 

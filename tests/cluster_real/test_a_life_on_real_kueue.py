@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from portal.cluster.port import ObjectRef
 from portal.kernel.actors import System
 from quotas.models import Allocation
 from quotas.services import put_quota
@@ -45,6 +46,13 @@ def gone(stage: RealStage, *workloads: Submitted) -> None:
             "Pod",
         ):
             wait_until(lambda k=kind, o=one: not stage.of(o, k), f"no {kind} of {one.name} is left", SOON)
+
+
+def two_for_one_card(client: Client, name: str) -> tuple[Submitted, Submitted]:
+    """One notebook that holds the team's card, and one that came later."""
+    first = client.submit("notebook", f"{name}-a", **CARD)
+    first.until("running", within=SOON)
+    return first, client.submit("notebook", f"{name}-b", **CARD)
 
 
 def allocations(workload: Submitted) -> list[Allocation]:
@@ -161,8 +169,7 @@ def test_an_endpoint_serves_and_holds_what_its_replicas_need(stage: RealStage, n
 
 
 def test_work_waits_for_quota_in_kueues_words_and_then_runs(stage: RealStage, luis: Client, name: str) -> None:
-    first, second = (luis.submit("notebook", f"{name}-{n}", **CARD) for n in "ab")
-    first.until("running", within=SOON)
+    first, second = two_for_one_card(luis, name)
 
     told = second.until("queued", reason="waiting_for_quota", within=SOON)
     assert not told["quota_held"]
@@ -202,10 +209,11 @@ def test_a_team_takes_back_what_it_lent(stage: RealStage, luis: Client, pablo: C
     assert (figures["h100"]["held"], figures["h100"]["borrowed"]) == (2, 1)
 
     book = luis.submit("notebook", f"{name}-book", **CARD)
-    wide.until("queued", "submitted", reason="preempted", within=SOON)
+    told = wide.until("queued", "submitted", reason="preempted", within=SOON)
+    assert "the owner took lent quota back" in told["message"]
     book.until("running", within=SOON)
     [lost] = [one for one in allocations(wide) if one.released_at is not None]
-    assert "Reclam" in lost.why or "reclaim" in lost.why.lower()
+    assert (lost.why, lost.by, lost.units) == ("preempted", "another team", 2)
 
     gone(stage, book)
     wide.until("running", within=SOON)
@@ -221,40 +229,46 @@ def test_a_deadline_ends_a_job(stage: RealStage, luis: Client, name: str) -> Non
 
 
 def test_a_quota_that_grows_lets_the_waiting_run(stage: RealStage, luis: Client, name: str) -> None:
-    first, second = (luis.submit("notebook", f"{name}-{n}", **CARD) for n in "ab")
-    first.until("running", within=SOON)
+    first, second = two_for_one_card(luis, name)
     second.until("queued", reason="waiting_for_quota", within=SOON)
     try:
-        cards_of_data(2)
+        cards_of_data(stage, 2)
         second.until("running", within=SOON)
     finally:
         gone(stage, first, second)
-        cards_of_data(1)
+        cards_of_data(stage, 1)
 
 
 def test_work_that_a_smaller_quota_can_never_run_says_so(stage: RealStage, luis: Client, name: str) -> None:
-    first, second = (luis.submit("notebook", f"{name}-{n}", **CARD) for n in "ab")
-    first.until("running", within=SOON)
+    first, second = two_for_one_card(luis, name)
     second.until("queued", reason="waiting_for_quota", within=SOON)
     try:
-        cards_of_data(0)
+        cards_of_data(stage, 0)
         second.until("queued", reason="exceeds_maximum", within=SOON)
         assert first.now()["state"] == "running"
     finally:
-        cards_of_data(1)
+        cards_of_data(stage, 1)
         gone(stage, second, first)
 
 
-def cards_of_data(count: int) -> None:
-    """So many whole cards for the team `data`, as an administrator sets them."""
+def cards_of_data(stage: RealStage, count: int) -> None:
+    """So many whole cards for the team `data`, as an administrator sets them; returns when Kueue's queue has them."""
     limits: dict[str, Any] = {"borrowing_limit": 0, "lending_limit": None}
     put_quota(System("suite"), tenant="data", flavor="h100", nominal=count, **limits)
+    wait_until(lambda: nominal(stage) == str(count), f"the queue has {count} cards", SOON)
+
+
+def nominal(stage: RealStage) -> str:
+    queue = stage.gateway.get(ObjectRef("ClusterQueue", "turno-data"))
+    assert queue is not None
+    flavors = [one for group in queue["spec"]["resourceGroups"] for one in group["flavors"]]
+    [cards] = [one for one in flavors if one["name"] == "turno-h100"]
+    return str(next(one["nominalQuota"] for one in cards["resources"] if one["name"] == "nvidia.com/gpu"))
 
 
 def test_a_team_that_is_held_admits_nothing_new(stage: RealStage, luis: Client, name: str) -> None:
     admin = stage.client("admin")
-    first, second = (luis.submit("notebook", f"{name}-{n}", **CARD) for n in "ab")
-    first.until("running", within=SOON)
+    first, second = two_for_one_card(luis, name)
     second.until("queued", within=SOON)
     try:
         assert admin.call("PATCH", "/tenants/data/", {"state": "suspended"}).status == 200
