@@ -42,8 +42,8 @@ class Kubernetes:
         self._kwokctl("stop", "cluster")
 
     def start(self) -> None:
-        """After `stop`: the same cluster with the same data. A new KWOK never takes a node from the one before it, whose
-        leases are therefore taken away."""
+        """After `stop`: the same cluster with the same data. A new KWOK does not take nodes from the one before, whose
+        leases are therefore deleted."""
         self._kwokctl("start", "cluster", "--wait", f"{STARTS_WITHIN}s")
         self.kubectl("delete", "leases", "--namespace", "kube-node-lease", "--all")
 
