@@ -133,6 +133,11 @@ def job_uid(obj: JsonObject) -> str:
     return str(labels.get(JOB_UID) or owner_uid(obj))
 
 
+def queue_name(data: Mapping[str, Any]) -> str:
+    """Of a mirrored Kueue Workload: the LocalQueue in its namespace."""
+    return str((data.get("spec") or {}).get("queueName") or "")
+
+
 def state(obj: JsonObject) -> str:
     """Of a Kueue Workload: `finished`, `reserved` (holds quota), `inactive` or `pending`; empty for other kinds."""
     if obj.get("kind") != "Workload":

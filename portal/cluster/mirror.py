@@ -8,7 +8,7 @@ row; what was seen and changed nothing is remembered in this process only (rows 
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,7 +17,7 @@ from uuid import UUID
 from django.db.models import Q
 
 from portal.cluster import content, names
-from portal.cluster.models import Cluster, MirrorObject, MirrorStream
+from portal.cluster.models import Cluster, MirrorObject, MirrorStream, PendingOrder
 from portal.cluster.port import JsonObject
 from portal.kernel import clock, work
 from portal.kernel.transaction import transaction
@@ -163,6 +163,28 @@ class Mirror:
             MirrorStream.objects.update_or_create(cluster=self.cluster, kind=kind, defaults=values)
             _wake(batch.wakes)
         self._distrusted.discard(kind)
+
+    def queues_of(self, entries: Iterable[Entry]) -> set[str]:
+        """The ClusterQueues in which these Kueue Workloads wait or waited. One query, none without Workloads."""
+        places = {(one.namespace, content.queue_name(one.data)) for one in entries if one.kind == "Workload"}
+        if not places:
+            return set()
+        rows = MirrorObject.objects.filter(
+            cluster=self.cluster, kind="LocalQueue", namespace__in={namespace for namespace, _ in places}
+        )
+        found = {(row.namespace, row.name): str((row.data.get("spec") or {}).get("clusterQueue") or "") for row in rows}
+        return {queue for place in places if (queue := found.get(place))}
+
+    def ordered(self, queue: str, keys: Sequence[str] | None) -> None:
+        """What waits in a queue, in Kueue's own order; None: it is not told, of no queue where `queue` is empty."""
+        with transaction():
+            self._fence()
+            rows = PendingOrder.objects.filter(cluster=self.cluster)
+            if keys is None:
+                (rows.filter(queue=queue) if queue else rows).delete()
+                return
+            values = {"keys": list(keys), "seen_at": clock.now()}
+            PendingOrder.objects.update_or_create(cluster=self.cluster, queue=queue, defaults=values)
 
     def _winners(self, entries: Iterable[Entry]) -> dict[Key, Entry]:
         """The newest entry of each key, without what is older than something seen before."""

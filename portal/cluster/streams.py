@@ -69,7 +69,16 @@ class Trouble:
     error: ClusterError | None
 
 
-Item = Seen | Heard | Restarted | Listed | Trouble
+@dataclass(frozen=True)
+class Ordered:
+    """The order in which Kueue will try what waits in a ClusterQueue (`pending`). `keys` None: it tells none (any
+    more); `queue` empty: of no queue."""
+
+    queue: str
+    keys: tuple[str, ...] | None
+
+
+Item = Seen | Heard | Restarted | Listed | Ordered | Trouble
 
 
 @dataclass

@@ -26,7 +26,7 @@ from portal.cluster.port import (
     Unauthorized,
     Unreachable,
 )
-from portal.cluster.streams import Heard, Item, KindStream, Listed, Restarted, Seen, Term, Trouble, collect
+from portal.cluster.streams import Heard, Item, KindStream, Listed, Ordered, Restarted, Seen, Term, Trouble, collect
 from portal.kernel import clock, work
 from portal.kernel.leader import Leadership
 
@@ -142,7 +142,7 @@ class ClusterWatch(threading.Thread):
             mirror = Mirror(self.cluster, self._fence)
             probe = Probe(term, gateway)
             probe.start()
-            pending = PendingWatch(self.cluster, term, gateway)
+            pending = PendingWatch(term, gateway)
             pending.start()
             for kind in sorted(content.MIRRORED):
                 resume_from = mirror.resume_from(kind)
@@ -175,7 +175,7 @@ class ClusterWatch(threading.Thread):
                 hold_at = clock.monotonic() + HOLD_EVERY
             if items:
                 self._persist(mirror, items)
-                pending.changed(item.entry for item in items if isinstance(item, Seen))
+                pending.changed(mirror.queues_of(item.entry for item in items if isinstance(item, Seen)))
                 self._note_trouble(items, probe)
             self._tell_health(probe)
 
@@ -270,6 +270,6 @@ def write_items(mirror: Mirror, items: list[Item]) -> None:
             case Listed(kind, keys, version):
                 flush()
                 mirror.listed(kind, keys, version)
-            case Trouble():
-                pass
+            case Ordered(queue, keys):
+                mirror.ordered(queue, keys)
     flush()

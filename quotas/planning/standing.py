@@ -96,29 +96,30 @@ class Standing:
 
     def waiting(self, queue: str) -> list[Member]:
         """Who waits in a queue, in the order in which they are tried: Kueue's own where it has told of all of them."""
-        ours = _in_order(one for one in self.members.values() if one.queue == queue)
-        places = {key: place for place, key in enumerate(self.orders.get(queue, ()))}
-        if not all(one.key in places for one in ours):
-            return ours
-        return sorted(ours, key=lambda member: places[member.key])
+        return self._as_told(queue, _in_order(one for one in self.members.values() if one.queue == queue))
 
     def waiting_in_cohort(self, queue: str) -> list[Member]:
         """Who waits in all queues whose quotas hang together with this one's: priority first, then age; those of one
         queue in that queue's order."""
         root = self.roots.get(queue, queue)
         together = _in_order(one for one in self.members.values() if self.roots.get(one.queue, one.queue) == root)
-        lines = {name: iter(self.waiting(name)) for name in {one.queue for one in together}}
+        lines = {name: iter(self._as_told(name, line)) for name, line in _by_queue(together).items()}
         return [next(lines[one.queue]) for one in together]
 
     def misordered(self) -> frozenset[str]:
         """The queues whose order Kueue tells otherwise than the model has it, of those whom both know."""
         found = set()
-        for queue, told in self.orders.items():
-            ours = [one.key for one in _in_order(one for one in self.members.values() if one.queue == queue)]
-            known = set(ours)
-            if [key for key in told if key in known] != [key for key in ours if key in set(told)]:
+        for queue, line in _by_queue(_in_order(self.members.values())).items():
+            ours, told = [one.key for one in line], self.orders.get(queue, ())
+            known, listed = set(ours), set(told)
+            if [key for key in told if key in known] != [key for key in ours if key in listed]:
                 found.add(queue)
         return frozenset(found)
+
+    def _as_told(self, queue: str, line: list[Member]) -> list[Member]:
+        places = {key: place for place, key in enumerate(self.orders.get(queue, ()))}
+        whole = bool(places) and all(one.key in places for one in line)
+        return sorted(line, key=lambda member: places[member.key]) if whole else line
 
     def holders(self, queue: str, flavor: str, resource: str) -> list[Member]:
         """Who holds this flavor's resource in the queue's cohort, oldest first."""
@@ -132,6 +133,13 @@ def _in_order(members: Iterable[Member]) -> list[Member]:
     """Those that hold nothing: priority first, then age, as Kueue tries them."""
     waiting = [one for one in members if one.held_since is None]
     return sorted(waiting, key=lambda member: (-member.priority, member.created, member.key))
+
+
+def _by_queue(members: Iterable[Member]) -> dict[str, list[Member]]:
+    found: dict[str, list[Member]] = {}
+    for one in members:
+        found.setdefault(one.queue, []).append(one)
+    return found
 
 
 def standing(cluster_id: UUID) -> Standing:

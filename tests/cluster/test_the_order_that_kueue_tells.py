@@ -6,10 +6,11 @@ import pytest
 
 from portal.cluster import selectors
 from portal.cluster.kube import Connection, KubeGateway
-from portal.cluster.mirror import entry
+from portal.cluster.mirror import Mirror, entry
 from portal.cluster.pending import ASK_EVERY, OFF_FOR, PendingWatch
 from portal.cluster.port import ClusterError, Forbidden, JsonObject, Missing, ObjectRef, ServerTrouble
 from portal.cluster.streams import Term
+from portal.cluster.watch import NotLeading, write_items
 from portal.kernel import clock
 from tests.cluster.loopback import simulated
 from tests.factories import cluster as clusters
@@ -54,26 +55,40 @@ def waits(queue: str = "data", name: str = "w") -> JsonObject:
     return {"kind": "Workload", "metadata": meta, "spec": {"queueName": queue, "podSets": []}}
 
 
-def pending_watch(door: Door) -> PendingWatch:
-    on = clusters.cluster("demo")
-    clusters.mirrored(on, local_queue("turno-data", "data", "alpha"))
-    clusters.mirrored(on, local_queue("turno-data", "other", "beta"))
-    return PendingWatch(on, Term(), door)  # type: ignore[arg-type]
+class Watched:
+    """The thread's own work and the writer's, in turns."""
 
+    def __init__(self, door: Door) -> None:
+        self.on = clusters.cluster("demo")
+        clusters.mirrored(self.on, local_queue("turno-data", "data", "alpha"))
+        clusters.mirrored(self.on, local_queue("turno-data", "other", "beta"))
+        self.term = Term()
+        self.mirror = Mirror(self.on, lambda: None)
+        self.pending = PendingWatch(self.term, door)  # type: ignore[arg-type]
 
-def told(watch: PendingWatch, *objects: JsonObject) -> None:
-    watch.changed([entry(one, "turno") for one in objects])
-    watch.look()
+    def told(self, *objects: JsonObject) -> None:
+        """The streams said so."""
+        self.pending.changed(self.mirror.queues_of(entry(one, "turno") for one in objects))
+        self.look()
+
+    def look(self) -> None:
+        self.pending.look()
+        while not self.term.items.empty():
+            write_items(self.mirror, [self.term.items.get()])
+
+    @property
+    def orders(self) -> dict[str, list[str]]:
+        return selectors.pending_orders(self.on.pk)
 
 
 def test_only_queues_that_changed_are_asked_and_the_answer_is_kept(moment: list[float]) -> None:
     door = Door(alpha=["turno-data/b", "turno-data/a"], beta=[])
-    watch = pending_watch(door)
+    watch = Watched(door)
     watch.look()
     assert door.asked == []
-    told(watch, waits())
+    watch.told(waits())
     assert door.asked == ["alpha"]
-    assert selectors.pending_orders(watch._cluster.pk) == {"alpha": ["turno-data/b", "turno-data/a"]}
+    assert watch.orders == {"alpha": ["turno-data/b", "turno-data/a"]}
     moment[0] += 60
     watch.look()
     assert door.asked == ["alpha"]
@@ -81,9 +96,9 @@ def test_only_queues_that_changed_are_asked_and_the_answer_is_kept(moment: list[
 
 def test_a_busy_queue_is_asked_once_in_a_while(moment: list[float]) -> None:
     door = Door(alpha=[])
-    watch = pending_watch(door)
+    watch = Watched(door)
     for _ in range(5):
-        told(watch, waits())
+        watch.told(waits())
         moment[0] += ASK_EVERY / 5
     assert door.asked == ["alpha"]
     moment[0] += ASK_EVERY
@@ -94,37 +109,49 @@ def test_a_busy_queue_is_asked_once_in_a_while(moment: list[float]) -> None:
 @pytest.mark.parametrize("error", [Missing(), Forbidden()])
 def test_without_the_api_it_is_off_and_tried_again_later(moment: list[float], error: ClusterError) -> None:
     door = Door(alpha=error)
-    watch = pending_watch(door)
+    watch = Watched(door)
     for _ in range(4):
-        told(watch, waits())
+        watch.told(waits())
         moment[0] += ASK_EVERY
     assert door.asked == ["alpha"]
     moment[0] += OFF_FOR
     door.answers["alpha"] = ["turno-data/a"]
-    told(watch, waits())
-    assert selectors.pending_orders(watch._cluster.pk) == {"alpha": ["turno-data/a"]}
+    watch.told(waits())
+    assert watch.orders == {"alpha": ["turno-data/a"]}
 
 
 def test_a_queue_that_has_gone_turns_nothing_off(moment: list[float]) -> None:
     door = Door(alpha=["turno-data/a"])
-    watch = pending_watch(door)
-    told(watch, waits())
+    watch = Watched(door)
+    watch.told(waits())
     del door.answers["alpha"]
     door.answers["beta"] = []
     moment[0] += ASK_EVERY
-    told(watch, waits())
-    told(watch, waits("other"))
-    assert selectors.pending_orders(watch._cluster.pk) == {"beta": []}
+    watch.told(waits())
+    watch.told(waits("other"))
+    assert watch.orders == {"beta": []}
 
 
 def test_a_server_in_trouble_is_asked_again(moment: list[float]) -> None:
     door = Door(alpha=ServerTrouble())
-    watch = pending_watch(door)
-    told(watch, waits())
+    watch = Watched(door)
+    watch.told(waits())
     door.answers["alpha"] = ["turno-data/a"]
     moment[0] += ASK_EVERY
     watch.look()
-    assert selectors.pending_orders(watch._cluster.pk) == {"alpha": ["turno-data/a"]}
+    assert watch.orders == {"alpha": ["turno-data/a"]}
+
+
+def test_only_the_leader_writes(moment: list[float]) -> None:
+    watch = Watched(Door(alpha=["turno-data/a"]))
+    watch.mirror = Mirror(watch.on, _not_leading)
+    with pytest.raises(NotLeading):
+        watch.told(waits())
+    assert watch.orders == {}
+
+
+def _not_leading() -> None:
+    raise NotLeading
 
 
 def test_the_simulated_cluster_answers_like_kueue() -> None:
