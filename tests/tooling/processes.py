@@ -71,7 +71,7 @@ class Running:
         self.output = output
         with output.open("wb") as file:
             self.process = subprocess.Popen(
-                command,
+                ["env", "--default-signal=INT", *command],  # a suite started in the background ignores Ctrl-C
                 cwd=ROOT,
                 env={**without_defaults(os.environ), **(environment or {})},
                 stdin=subprocess.DEVNULL,
