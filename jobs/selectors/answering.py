@@ -68,7 +68,7 @@ def asked_of(spec: Spec, tenant: Tenant, flavor: Flavor, priority: int) -> Asked
 def preview(
     actor: Actor, tenant: Tenant, flavor: Flavor, spec: Spec, *, manager: bool, state: Standing | None = None
 ) -> dict[str, Any] | None:
-    """The `preview` of a dry run (api.md, section 4); None while the mirror knows nothing.
+    """The `preview` of a dry run (api.md, section 4); None while the mirror knows nothing, or not yet of this quota.
 
     `state`: loaded already, by somebody who knows the likely start already too.
     """
@@ -78,6 +78,8 @@ def preview(
         return None
     values = {row.name: row for row in quotas.priorities(flavor.cluster_id)}
     asked = asked_of(spec, tenant, flavor, values[spec.priority].value if spec.priority in values else 0)
+    if state.cell(asked.queue, asked.flavor, asked.resource) is None:
+        return None  # the quota is set, and has not reached the cluster yet
     found = planning.preview(state, asked)
     teams = Teams.of(actor, flavor.cluster, tenant)
     room = planning.room(flavor.cluster_id)
@@ -124,7 +126,9 @@ def _likely(state: Standing, asked: Asked) -> dict[str, Any]:
 
 
 def _limit(flavor: Flavor, asked: Asked, maximum: int) -> dict[str, Any]:
-    told = {"needed": asked.units, "maximum": maximum, "flavor": flavor.name}
+    per_unit = 1000 if asked.resource == "cpu" else 1  # processors are counted in thousandths
+    maximum //= per_unit
+    told = {"needed": f"{asked.units / per_unit:g}", "maximum": maximum, "flavor": flavor.name}
     message = gettext("It asks for %(needed)s of %(flavor)s; the team can have at most %(maximum)s.") % told
     return {"flavor": flavor.name, "resource": asked.resource, "gpus": maximum, "message": message}
 

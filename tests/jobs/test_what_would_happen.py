@@ -43,6 +43,16 @@ def test_what_fits_starts_now(stage: Stage, owner: Person) -> None:
     assert not FeedEntry.objects.filter(type="submitted").exists()
 
 
+def test_nothing_is_foretold_before_a_new_quota_has_reached_the_cluster(
+    stage: Stage, outsider: Person, room: Lab, other_team: Tenant
+) -> None:
+    quota_rows.room_for(other_team, room)
+    asked = jobs.request("training", tenant=other_team.slug, flavor="cpu", gpus=0)
+    assert services.preview(outsider, kind="training", data=asked).preview is None
+    stage.furnish()
+    assert preview(outsider, tenant=other_team.slug, flavor="cpu", gpus=0)["verdict"] == "starts_now"
+
+
 def test_what_does_not_fit_waits_at_its_place_and_hears_what_would_start(stage: Stage, owner: Person) -> None:
     for name in ("first", "second"):
         stage.submit(owner, name=name, env=LONG, flavor="h100", gpus=1)
