@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -17,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from portal.cluster.simulated.server import listen
 
 ROOT = Path(__file__).parents[3]
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -132,3 +135,17 @@ def test_broken_state_file_is_told_in_one_line(ports: tuple[int, int, int], tmp_
 
     assert process.popen.returncode == 1
     assert output.strip().splitlines()[-1] == f"CommandError: {state}: line 1 is not a record of the simulated cluster"
+
+
+async def test_small_answers_leave_at_once() -> None:
+    undelayed: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+    async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        undelayed.set_result(writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        writer.close()
+
+    listening = listen("127.0.0.1", 0)
+    async with await asyncio.start_server(answer, sock=listening):
+        _, writer = await asyncio.open_connection(*listening.getsockname())
+        assert await undelayed
+        writer.close()
