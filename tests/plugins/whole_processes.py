@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 
 FOLDERS = ("tests/faults", "tests/functional", "tests/cluster/processes")
-FILES = ("tests/tooling/test_demo_smoke.py", "tests/tooling/test_demo_supervisor.py")
+FILES = (
+    "tests/tooling/test_demo_refusals.py",
+    "tests/tooling/test_demo_smoke.py",
+    "tests/tooling/test_demo_supervisor.py",
+    "tests/tooling/test_environment.py",
+)
 LONGEST = 400  # seconds a test; what is awaited has shorter limits of its own, which say what did not come
 ROOT = Path(__file__).resolve().parents[2]
 
