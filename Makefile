@@ -3,8 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 # The browser and fuzz suites import what only the larger environment has.
 SMALL := --ignore tests/browser --ignore tests/fuzz
-# Two processes, a file at a time: suites with servers of their own start them once per process.
-WORKERS ?= 2
+# Three processes, a file at a time (tests wait a good deal): suites with servers of their own start them once per process.
+WORKERS ?= 3
 PARALLEL := -n $(WORKERS) --dist loadfile
 
 # What real servers could make different.
