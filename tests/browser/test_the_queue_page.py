@@ -34,7 +34,7 @@ def test_a_manager_reorders_and_a_member_sees_it_without_a_reload(
 ) -> None:
     member = visit("luis", "/queue/")
     member.locator("tbody tr", has_text="newer").wait_for()
-    member.locator("tbody tr", has_text="another team").wait_for()
+    member.locator("tbody tr", has_text="another team").first.wait_for()
     names = "#lines tbody tr.own a"
     first, second = member.locator(names).all_inner_texts()
     assert {first, second} == {"older", "newer"}
