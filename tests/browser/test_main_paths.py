@@ -39,6 +39,17 @@ def test_a_training_job_from_the_form_to_its_log(visit: Visit) -> None:
     assert "h100-1g" in page.inner_text("#details")
 
 
+def test_the_story_is_turnos_own_until_the_clusters_words_are_asked_for(visit: Visit, demo: Demo) -> None:
+    row = demo.training("luis", "told", env={"TURNO_SIM_SECONDS": "8"})
+    page = visit("luis", f"/workloads/{row['id']}/")
+    page.locator(".from-cluster").first.wait_for(state="attached")
+    assert page.locator(".from-cluster:visible").count() == 0
+    page.get_by_label("Also what the cluster itself reported").check()
+    page.locator(".from-cluster:visible").first.wait_for()
+    becomes(page, "Finished")
+    assert page.locator(".from-cluster:visible").count() > 0, "the choice outlives the page's updates"
+
+
 def test_a_notebook_opens_stops_and_starts_again(visit: Visit) -> None:
     page = visit("sofia", "/new/notebook/")
     page.fill("#id_name", "explore")
