@@ -31,4 +31,4 @@ ENV TURNO_STATIC_ROOT=/srv/turno/static-collected \
     TURNO_BEAT_FILE=/var/lib/turno/beat
 USER 10001:10001
 EXPOSE 8000
-CMD ["uvicorn", "portal.asgi:application", "--host", "0.0.0.0", "--port", "8000", "--limit-concurrency", "400", "--no-access-log"]
+CMD ["uvicorn", "portal.asgi:application", "--host", "0.0.0.0", "--port", "8000", "--no-access-log"]

@@ -8,6 +8,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
 
 _django = get_asgi_application()
 
-from portal.shell.static_files import with_static_files  # noqa: E402  needs the settings that were just set up
+from portal.shell.overload import with_a_limit  # noqa: E402  needs the settings that were just set up
+from portal.shell.static_files import with_static_files  # noqa: E402
 
-application = with_static_files(_django)
+application = with_a_limit(with_static_files(_django))

