@@ -31,7 +31,7 @@ test: env-test ## the suite that needs nothing but Python
 	$(BIN)/python -m pytest $(PARALLEL) $(SMALL) -m "not services and not cluster and not processes" $(ARGS)
 
 test-processes: env-test ## the same Turno as real processes that are killed, paused and cut off (needs nothing but Python)
-	$(BIN)/python -m pytest $(SMALL) -m "processes and not services" $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(SMALL) -m "processes and not services" $(ARGS)
 
 test-processes-services: env-test ## the hardest of these against real PostgreSQL and Redis, which are restarted and flushed
 	$(BIN)/python -m deploy.services -- $(BIN)/python -m pytest -m processes $(HARD) $(ARGS)
