@@ -26,7 +26,7 @@ def database(address: str, *, pool_size: int) -> dict[str, Any]:
     if parts.scheme == "sqlite":
         # The tests' database is a file, as the real one: in memory, threads would lock each other's tables.
         test = {"NAME": str(Path(tempfile.gettempdir()) / f"turno-test-{os.getpid()}.sqlite3")}
-        engine = "django.db.backends.sqlite3"
+        engine = "portal.kernel.sqlite"
         return {"ENGINE": engine, "NAME": parts.path[1:], "OPTIONS": dict(SQLITE_OPTIONS), "TEST": test}
     if parts.scheme not in ("postgres", "postgresql"):
         raise ImproperlyConfigured("TURNO_DATABASE_URL must start with sqlite: or postgresql:")

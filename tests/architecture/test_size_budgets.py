@@ -20,6 +20,8 @@ from tests.architecture.source import (
 
 BUDGETS = tomllib.loads((ROOT / "tests" / "architecture" / "budgets.toml").read_text())
 BANNED_NAMES = {"utils", "util", "helpers", "helper", "common", "misc", "base"}
+# Django finds a database backend by this name.
+DEMANDED_NAMES = {"portal/kernel/sqlite/base.py"}
 
 
 @pytest.mark.parametrize(
@@ -63,7 +65,7 @@ def test_no_module_is_in_an_import_cycle() -> None:
 
 def test_no_room_for_leftovers() -> None:
     names = [shown(path) for path in python_files(*ROOMS) if {path.stem, path.parent.name} & BANNED_NAMES]
-    assert names == []
+    assert set(names) <= DEMANDED_NAMES
 
 
 def test_every_function_says_what_it_returns() -> None:
