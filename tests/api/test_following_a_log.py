@@ -13,6 +13,7 @@ from jobs import services
 from jobs.models import Run, Workload
 from portal.cluster.models import LogChunk, LogStream
 from portal.kernel import clock
+from portal.rest.asking import ask_for_all
 from tests.factories import tenants as people
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -81,8 +82,15 @@ async def follow(row: Workload, headers: dict[str, str], query: str) -> AsyncIte
         yield part
 
 
-async def to_the_end(row: Workload, headers: dict[str, str], query: str) -> list[int]:
-    text = b"".join([part async for part in follow(row, headers, query)])
+async def to_the_end(
+    row: Workload, headers: dict[str, str], query: str, seen: asyncio.Queue[int] | None = None
+) -> list[int]:
+    """All lines that came; `seen` hears of how many there are, each time that there are more."""
+    text = b""
+    async for part in follow(row, headers, query):
+        text += part
+        if seen is not None:
+            seen.put_nowait(text.count(b"\n"))
     return [int(line) for line in text.split()]
 
 
@@ -110,17 +118,21 @@ async def with_cuts(row: Workload, headers: dict[str, str]) -> list[int]:
 
 
 async def test_every_viewer_sees_every_line_once_and_in_order(running, owner) -> None:
-    headers = await asyncio.to_thread(people.bearer, owner)
-    await asyncio.to_thread(write, 0)
+    headers = await ask_for_all(people.bearer, owner)
+    await ask_for_all(write, 0)
+    seen: asyncio.Queue[int] = asyncio.Queue()
+    began: asyncio.Queue[int] = asyncio.Queue()
     viewers = [
         asyncio.create_task(with_cuts(running, headers)),
-        asyncio.create_task(to_the_end(running, headers, "tail=10000")),
-        asyncio.create_task(to_the_end(running, headers, "")),
+        asyncio.create_task(to_the_end(running, headers, "tail=10000", seen)),
+        asyncio.create_task(to_the_end(running, headers, "", began)),
     ]
+    await asyncio.wait_for(began.get(), 30)
     for first in range(BATCH, ALL, BATCH):
-        await asyncio.sleep(0.2)
-        await asyncio.to_thread(write, first)
-    await asyncio.to_thread(finish, running)
+        while await asyncio.wait_for(seen.get(), 30) < first:
+            pass
+        await ask_for_all(write, first)
+    await ask_for_all(finish, running)
     cut, whole, late = await asyncio.wait_for(asyncio.gather(*viewers), 60)
     assert cut == whole == list(range(ALL))
     assert late == list(range(late[0], ALL))
@@ -128,10 +140,10 @@ async def test_every_viewer_sees_every_line_once_and_in_order(running, owner) ->
 
 
 async def test_since_means_all_lines_since(running, owner) -> None:
-    headers = await asyncio.to_thread(people.bearer, owner)
+    headers = await ask_for_all(people.bearer, owner)
     for first in (0, BATCH):
-        await asyncio.to_thread(write, first)
-    await asyncio.to_thread(finish, running)
+        await ask_for_all(write, first)
+    await ask_for_all(finish, running)
     since = stamp(300)
 
     async def read(query: str) -> list[int]:

@@ -11,6 +11,7 @@ from django.test import AsyncClient
 from jobs import services
 from jobs.api import waiting
 from jobs.models import Workload
+from portal.rest.asking import ask_for_all
 from tests.factories import tenants as people
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -67,9 +68,9 @@ async def test_a_change_ends_the_wait(row, headers, owner) -> None:
     asked = asyncio.create_task(client.get(url(row, "wait=30&for=finished"), headers=headers))
     await taken_in()
     assert not asked.done()
-    await asyncio.to_thread(services.stop, owner, workload_id=row.pk)
-    await asyncio.to_thread(lambda: Workload.objects.filter(pk=row.pk).update(state="stopped"))
-    await asyncio.to_thread(lambda: services.change(owner, workload_id=row.pk, data={"description": "x"}))
+    await ask_for_all(services.stop, owner, workload_id=row.pk)
+    await ask_for_all(lambda: Workload.objects.filter(pk=row.pk).update(state="stopped"))
+    await ask_for_all(lambda: services.change(owner, workload_id=row.pk, data={"description": "x"}))
     answer = await asyncio.wait_for(asked, 10)
     assert json.loads(answer.content)["state"] == "stopped"
 
@@ -78,8 +79,8 @@ async def test_a_lost_right_ends_the_wait_as_missing(row, headers, owner, manage
     client = AsyncClient(raise_request_exception=False)
     asked = asyncio.create_task(client.get(url(row, "wait=30"), headers=headers))
     await taken_in()
-    await asyncio.to_thread(lambda: people.Membership.objects.filter(user_id=owner.id).delete())
-    await asyncio.to_thread(services.stop, manager, workload_id=row.pk)
+    await ask_for_all(lambda: people.Membership.objects.filter(user_id=owner.id).delete())
+    await ask_for_all(services.stop, manager, workload_id=row.pk)
     answer = await asyncio.wait_for(asked, 10)
     assert answer.status_code == 404
 
