@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 
 from celery import current_app
-from kombu.exceptions import OperationalError
+from kombu.exceptions import ChannelError, OperationalError
 from redis.exceptions import RedisError
 
 from portal.kernel import clock
@@ -37,3 +37,20 @@ def send(kind: str, object_id: str) -> bool:
         log.warning("broker does not answer, the sweep takes over: %s", type(error).__name__)
         return False
     return True
+
+
+def waiting() -> int:
+    """How many messages no worker has taken yet; 0 where the broker does not answer."""
+    global _open_until  # noqa: PLW0603  one breaker per process
+    if is_open():
+        return 0
+    try:
+        with current_app.connection_or_acquire() as connection:
+            queue = current_app.conf.task_default_queue
+            return int(connection.default_channel.queue_declare(queue, passive=True).message_count)
+    except ChannelError:  # an empty queue is none
+        return 0
+    except (OperationalError, RedisError, OSError) as error:
+        _open_until = clock.monotonic() + BREAK_SECONDS
+        log.warning("broker does not answer, the sweep takes over: %s", type(error).__name__)
+        return 0

@@ -30,6 +30,7 @@ LEASE = timedelta(seconds=5)
 RESEND_AFTER = timedelta(seconds=5)
 PARK_AFTER = 8
 LONGEST_BACKOFF = 30.0
+MOST_WAITING = 500
 
 log = logging.getLogger(__name__)
 
@@ -144,11 +145,15 @@ def hold(kind: str, object_id: UUID) -> None:
 
 
 def acquire(kind: str, object_id: UUID) -> Lease | None:
-    """Takes the lease, or None when it is held, parked, or nothing of the kind is known."""
+    """Takes the lease, or None when it is held, parked, nothing of the kind is known, or nothing is to be done.
+
+    A message may come twice, or late: what another pass has done by then, or what backs off, is not done again.
+    """
     token = uuid.uuid4()
     started = clock.monotonic()
     free = Q(lease_token=None) | Q(lease_until__lte=Now())
-    row = Work.objects.filter(free, kind=kind, object_id=object_id, parked_reason="")
+    wanted = Q(wanted_seq__gt=F("done_seq"), attempts=0) | Q(due_at__lte=clock.now()) | ~Q(lease_token=None)
+    row = Work.objects.filter(free, wanted, kind=kind, object_id=object_id, parked_reason="")
     if not row.update(lease_token=token, lease_until=Now() + LEASE, queued_at=None):
         return None
     taken = Work.objects.filter(kind=kind, object_id=object_id, lease_token=token).first()
@@ -215,7 +220,7 @@ def _backoff(attempts: int) -> float:
     return min(LONGEST_BACKOFF, 0.5 * 2.0 ** min(attempts, 10)) * random.uniform(0.75, 1.25)  # noqa: S311 jitter only
 
 
-def due(limit: int = 200) -> QuerySet[Work]:
+def due(limit: int = MOST_WAITING) -> QuerySet[Work]:
     """Rows that somebody should look at now: nobody holds them, nobody was told in the last five seconds.
 
     A pass that was begun and never ended (its lease ran out) is one that is missing, whatever the row says besides.
@@ -229,10 +234,13 @@ def due(limit: int = 200) -> QuerySet[Work]:
     return rows.order_by("due_at")[:limit]
 
 
-def sweep(send: Callable[[str, str], bool] = broker.send) -> int:
-    """Tells a worker about everything that is due; the number of messages sent. Every 2 s, from beat."""
+def sweep(send: Callable[[str, str], bool] = broker.send, waiting: Callable[[], int] = broker.waiting) -> int:
+    """Tells a worker about everything that is due; the number of messages sent. Every 2 s, from beat.
+
+    While workers are behind, telling them again would only make them slower: the queue is filled up to `MOST_WAITING`.
+    """
     sent = 0
-    for row in list(due()):
+    for row in list(due(max(0, MOST_WAITING - waiting()))):
         Work.objects.filter(pk=row.pk).update(queued_at=clock.now())
         if not send(row.kind, str(row.object_id)):
             Work.objects.filter(pk=row.pk).update(queued_at=None)

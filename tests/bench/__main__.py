@@ -1,14 +1,19 @@
 """`python -m tests.bench [submit] [list] [--rounds N]`: Turno beside a bare Django and DRF view on the same database.
 
 Rounds alternate between the two, so that the machine's mood strikes both; the figures are medians of the rounds.
+`python -m tests.bench cluster ...` measures Turno on a real control plane instead (`tests.bench.cluster`).
 """
 
 import argparse
+import os
 import statistics
+import subprocess
+import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from deploy.services import Missing, program
 from tests.bench.load import Measured, Request, measure, numbers
 from tests.bench.sites import Site, both
 from tests.tooling.processes import free_port
@@ -63,7 +68,25 @@ def main(wanted: Sequence[str], rounds: int) -> None:
                 show(f"list of {size:,}, one at a time", alternately(sites, "listing", LISTS, 1, rounds=rounds))
 
 
+def on_a_control_plane(arguments: list[str]) -> int:
+    """Beside a control plane and servers of its own, which are gone afterwards; on SQLite where there are none."""
+    inner = [sys.executable, "-m", "tests.bench.cluster", *arguments]
+    try:
+        program("postgres", "postgresql")
+        program("redis-server", "redis-server")
+    except Missing as missing:
+        print(f"turno: {missing}; SQLite takes its place")
+    else:
+        inner = [sys.executable, "-m", "deploy.services", "--", *inner]
+    knows = {"DJANGO_SETTINGS_MODULE": "portal.settings", "TURNO_SECRET_KEY": "bench", **os.environ}
+    return subprocess.run(
+        [sys.executable, "-m", "deploy.control_plane", "with", "--", *inner], env=knows, check=False
+    ).returncode
+
+
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["cluster"]:
+        sys.exit(on_a_control_plane(sys.argv[2:]))
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description="Turno beside a bare view.")
     parser.add_argument("wanted", nargs="*", metavar="WHAT", choices=["submit", "list", []], default=[])
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="rounds that count, %(default)s unless given")
