@@ -171,12 +171,6 @@ class ManifestsAnswer(serializers.Serializer[Any]):
     manifests = serializers.ListField(child=serializers.JSONField())
 
 
-class DryRunAnswer(serializers.Serializer[Any]):
-    valid = serializers.BooleanField()
-    preview = serializers.JSONField(allow_null=True)
-    manifests = serializers.ListField(child=serializers.JSONField())
-
-
 class Blocker(serializers.Serializer[Any]):
     code = serializers.CharField()
     message = serializers.CharField()
@@ -217,14 +211,85 @@ class ForecastAnswer(serializers.Serializer[Any]):
     past = PastForecasts()
 
 
+class Held(serializers.Serializer[Any]):
+    """A team's share; `team` is "another team" where the cohort does not show its name to this reader."""
+
+    team = serializers.CharField()
+    gpus = serializers.IntegerField()
+
+
+class Ahead(Held):
+    priority = serializers.IntegerField()
+    waiting_s = serializers.IntegerField()
+
+
+class Victim(Held):
+    priority = serializers.IntegerField()
+
+
+class Holder(Held):
+    since = serializers.DateTimeField(allow_null=True)
+
+
+class Limit(serializers.Serializer[Any]):
+    flavor = serializers.CharField(allow_null=True)
+    resource = serializers.CharField(help_text="The name of the resource, or `cpu` or `memory`.")
+    gpus = serializers.IntegerField(allow_null=True, help_text="The most that can be asked; null for other resources.")
+    message = serializers.CharField()
+
+
+class Note(serializers.Serializer[Any]):
+    """Quota is free, but no node has so many units free at once."""
+
+    code = serializers.ChoiceField(["no_node_fits"])
+    message = serializers.CharField()
+    needed = serializers.IntegerField()
+    most_free = serializers.IntegerField()
+
+
+class Alternative(serializers.Serializer[Any]):
+    change = serializers.DictField(child=serializers.JSONField(), help_text="Fields of the request with other values.")
+    verdict = serializers.ChoiceField(["starts_now", "borrows"])
+
+
+class PreviewAnswer(serializers.Serializer[Any]):
+    """What admission would say of a request, as the cluster was at `as_of`."""
+
+    verdict = serializers.ChoiceField(["starts_now", "waits", "borrows", "preempts", "never"])
+    position = serializers.IntegerField(allow_null=True)
+    ahead = Ahead(many=True)
+    flavor = serializers.CharField(allow_null=True)
+    available = serializers.IntegerField(allow_null=True)
+    borrows = Held(many=True)
+    preempts = Victim(many=True)
+    limit = Limit(allow_null=True)
+    note = Note(allow_null=True)
+    alternatives = Alternative(many=True)
+    likely_start = LikelyStart(allow_null=True)
+    forecast = ForecastAnswer(allow_null=True)
+    as_of = serializers.DateTimeField(allow_null=True)
+
+
+class DryRunAnswer(serializers.Serializer[Any]):
+    valid = serializers.BooleanField()
+    preview = PreviewAnswer(allow_null=True)
+    manifests = serializers.ListField(child=serializers.JSONField())
+
+
+class WayOut(serializers.Serializer[Any]):
+    who = serializers.ChoiceField(["you", "manager", "administrator"])
+    action = serializers.CharField()
+    change = serializers.DictField(child=serializers.JSONField(), allow_null=True)
+
+
 class ExplainAnswer(serializers.Serializer[Any]):
     blocker = Blocker(allow_null=True)
     position = Position(allow_null=True)
-    ahead = serializers.ListField(child=serializers.JSONField())
-    holders = serializers.ListField(child=serializers.JSONField())
+    ahead = Ahead(many=True)
+    holders = Holder(many=True)
     likely_start = LikelyStart(allow_null=True)
     forecast = ForecastAnswer(allow_null=True)
-    ways_out = serializers.ListField(child=serializers.JSONField())
+    ways_out = WayOut(many=True)
     as_of = serializers.DateTimeField(allow_null=True)
 
 
@@ -245,7 +310,7 @@ class PlaceAnswer(serializers.Serializer[Any]):
     flavor = serializers.CharField(allow_null=True)
     priority = serializers.IntegerField()
     waiting_s = serializers.IntegerField()
-    likely_start = serializers.JSONField(allow_null=True)
+    likely_start = LikelyStart(allow_null=True)
     workload = OwnWork(allow_null=True)
 
 

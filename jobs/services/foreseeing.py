@@ -9,7 +9,7 @@ from jobs import selectors
 from jobs.services.judging import Request, judged
 from portal.cluster import selectors as mirror
 from portal.kernel.actors import Actor
-from portal.kernel.errors import Invalid
+from portal.kernel.errors import FieldError, Invalid
 from quotas import selectors as quotas
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def foreseen(actor: Actor, asked: Request, flavor: Flavor) -> dict[str, Any] | N
     return selectors.preview(actor, asked.tenant, flavor, asked.spec, manager=asked.context.is_manager)
 
 
-def never(actor: Actor, kind: str, message: str, data: Mapping[str, Any]) -> dict[str, Any]:
+def never(actor: Actor, kind: str, fault: FieldError, data: Mapping[str, Any]) -> dict[str, Any]:
     """Asks for more than the team can ever have: the limit, and the most that it could ask for instead."""
     smaller = _smaller(actor, kind, data)
     flavor = quotas.flavor(str(data.get("flavor", "")))
@@ -33,7 +33,12 @@ def never(actor: Actor, kind: str, message: str, data: Mapping[str, Any]) -> dic
         "available": None,
         "borrows": [],
         "preempts": [],
-        "limit": {"flavor": data.get("flavor"), "gpus": data.get("gpus"), "message": message},
+        "limit": {
+            "flavor": data.get("flavor"),
+            "resource": flavor.resource if flavor and fault.field == "gpus" else fault.field,
+            "gpus": fault.most,
+            "message": fault.message,
+        },
         "note": None,
         "alternatives": smaller,
         "likely_start": None,

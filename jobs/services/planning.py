@@ -92,7 +92,7 @@ def preview(actor: Actor, *, kind: str, data: Mapping[str, Any]) -> DryRun:
         asked = judged(actor, kind=kind, data=data)
     except Invalid as error:
         if all(fault.code == "exceeds_maximum" for fault in error.errors):
-            return DryRun(valid=True, manifests=[], preview=never(actor, kind, error.errors[0].message, data))
+            return DryRun(valid=True, manifests=[], preview=never(actor, kind, error.errors[0], data))
         raise
     check_place(asked.tenant.pk, kind, asked.spec.name, asked.team.policy.max_live)
     flavor = chosen_flavor(asked.spec)  # whole: what was judged by has few of its columns

@@ -25,7 +25,9 @@ class Reader:
         self.read: set[str] = set()
 
     def fault(self, field: str, msgid: str, code: str = "invalid", **values: object) -> None:
-        self.faults.append(FieldError(field, code, self.context.say(msgid, **values)))
+        most = values.get("most")
+        limit = most if code == "exceeds_maximum" and isinstance(most, int) else None
+        self.faults.append(FieldError(field, code, self.context.say(msgid, **values), limit))
 
     def done(self) -> list[FieldError]:
         """Every fault, unknown fields among them."""

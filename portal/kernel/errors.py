@@ -8,11 +8,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class FieldError:
-    """One fault of one field: `field` is a dotted path into the request (`env.PATH`), `message` is for people."""
+    """One fault of one field: `field` is a dotted path into the request (`env.PATH`), `message` is for people.
+
+    `most`: what could have been asked at most, where the fault is to ask for more.
+    """
 
     field: str
     code: str
     message: str
+    most: int | None = None
 
 
 class PortalError(Exception):

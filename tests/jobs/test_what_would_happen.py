@@ -81,7 +81,7 @@ def test_lower_priorities_would_be_taken_out(stage: Stage, owner: Person) -> Non
 
 def test_what_no_empty_cohort_could_admit_can_never_run(stage: Stage, owner: Person) -> None:
     found = preview(owner, flavor="h100", gpus=3)
-    assert (found["verdict"], found["limit"]["gpus"]) == ("never", 3)
+    assert (found["verdict"], found["limit"]["gpus"]) == ("never", 1)
     assert found["limit"]["message"]
     assert found["alternatives"] == [{"change": {"gpus": 1}, "verdict": "starts_now"}]
 
