@@ -6,6 +6,14 @@ from django.db import models
 
 from portal.kernel import clock, ids
 
+OPEN_WORK = (
+    models.Q(wanted_seq__gt=models.F("done_seq"))
+    | models.Q(due_at__isnull=False)
+    | models.Q(lease_token__isnull=False)
+    | ~models.Q(parked_reason="")
+)
+"""Rows of which anything is left to do: the few among all that rest, which an index of their own finds."""
+
 
 class Work(models.Model):
     """One row per thing that has to be kept true. `wanted_seq` > `done_seq` or a past `due_at` means: look at it."""
@@ -24,7 +32,7 @@ class Work(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["kind", "object_id"], name="work_one_row_per_object")]
-        indexes = [models.Index(fields=["due_at"], name="work_due")]
+        indexes = [models.Index(fields=["due_at"], name="work_open", condition=OPEN_WORK)]
 
 
 class LeaderLease(models.Model):

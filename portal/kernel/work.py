@@ -23,7 +23,7 @@ from django.db.models import Count, F, Q, QuerySet
 from django.db.models.functions import Now
 
 from portal.kernel import broker, clock
-from portal.kernel.models import Work
+from portal.kernel.models import OPEN_WORK, Work
 from portal.kernel.transaction import current, transaction
 
 LEASE = timedelta(seconds=5)
@@ -220,6 +220,11 @@ def _backoff(attempts: int) -> float:
     return min(LONGEST_BACKOFF, 0.5 * 2.0 ** min(attempts, 10)) * random.uniform(0.75, 1.25)  # noqa: S311 jitter only
 
 
+def _open() -> QuerySet[Work]:
+    """What is at rest is not even looked at: the condition is the index's own."""
+    return Work.objects.filter(OPEN_WORK)
+
+
 def due(limit: int = MOST_WAITING) -> QuerySet[Work]:
     """Rows that somebody should look at now: nobody holds them, nobody was told in the last five seconds.
 
@@ -230,7 +235,9 @@ def due(limit: int = MOST_WAITING) -> QuerySet[Work]:
     abandoned = Q(lease_token__isnull=False)
     free = Q(lease_token=None) | Q(lease_until__lte=Now())
     unsent = Q(queued_at=None) | Q(queued_at__lt=now - RESEND_AFTER)
-    rows = Work.objects.filter(wanted | Q(due_at__lte=now) | abandoned, free, unsent, parked_reason="")
+    rows = Work.objects.filter(OPEN_WORK).filter(
+        wanted | Q(due_at__lte=now) | abandoned, free, unsent, parked_reason=""
+    )
     return rows.order_by("due_at")[:limit]
 
 
@@ -251,7 +258,9 @@ def sweep(send: Callable[[str, str], bool] = broker.send, waiting: Callable[[], 
 
 def hurry() -> int:
     """What everybody waited for is back: whatever backs off is looked at in the next sweep. Returns how many rows."""
-    patient = Work.objects.filter(attempts__gt=0, parked_reason="", lease_token=None, due_at__gt=clock.now())
+    patient = Work.objects.filter(OPEN_WORK).filter(
+        attempts__gt=0, parked_reason="", lease_token=None, due_at__gt=clock.now()
+    )
     return patient.update(due_at=clock.now(), queued_at=None)
 
 
