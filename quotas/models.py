@@ -268,7 +268,8 @@ class Forecast(models.Model):
     """When a waiting run will likely start, as it was said at `made_at`, and what came of it.
 
     A wait's first forecast (`ordinal` 0) and later ones that differ considerably are kept; `confirmed_at` is when the
-    newest was last found to hold. In 8 of 10 cases it starts between `p10` and `p90`; all None: see `why`.
+    newest was last found to hold. In 8 of 10 cases it starts between `p10` and `p90`; all None: see `why`. The band
+    as it was played, before it was corrected by how past ones did: `played_p10`, `played_p90` (None in older rows).
     `outcome` is empty while it waits. `queue` is the ClusterQueue. No foreign keys upward.
     """
 
@@ -283,6 +284,8 @@ class Forecast(models.Model):
     p10 = models.DateTimeField(null=True)
     p50 = models.DateTimeField(null=True)
     p90 = models.DateTimeField(null=True)
+    played_p10 = models.DateTimeField(null=True)
+    played_p90 = models.DateTimeField(null=True)
     basis = models.CharField(max_length=8, choices=Basis.choices)
     why = models.CharField(max_length=24, default="", blank=True)
     outcome = models.CharField(max_length=8, default="", blank=True, choices=[("started", "started"), ("left", "left")])

@@ -13,7 +13,7 @@ from typing import Literal
 
 from portal.admission import Engine, replay_forward
 from quotas.planning.arrivals import AHEAD_S, NOBODY, Past
-from quotas.planning.lengths import NEVER_ENDS, Length
+from quotas.planning.lengths import AS_SEEN, NEVER_ENDS, Length, Warp
 
 HORIZON_S = 14 * 86_400.0
 MOST_SAMPLES, LEAST_SAMPLES = 60, 20
@@ -98,8 +98,10 @@ class _Lasting(dict[str, float]):
     def __init__(self, scene: Scene, shares: Mapping[str, float], coming: Mapping[str, Length], rng: Random) -> None:
         super().__init__()
         self._scene, self._shares, self._coming, self._rng = scene, shares, coming, rng
+        self._warps: dict[int, Warp] = {}  # by the identity of the curve
         for key in scene.lasted:
-            left = scene.lengths.get(key, NEVER_ENDS).left(shares[key], scene.lasted[key])
+            length = scene.lengths.get(key, NEVER_ENDS)
+            left = length.left(shares[key], scene.lasted[key], self._warp(length))
             if left is not None:
                 self[key] = left
 
@@ -109,10 +111,19 @@ class _Lasting(dict[str, float]):
         if found is None and key not in self._scene.lasted:
             share = self._shares.get(key) or 1 - self._rng.random()
             known = self._coming.get(key) or self._scene.lengths.get(key, NEVER_ENDS)
-            found = known.left(share, 0.0)
+            found = known.left(share, 0.0, self._warp(known))
             if found is not None:
                 self[key] = found
         return default if found is None else found
+
+    def _warp(self, length: Length) -> Warp:
+        """The same for all of a curve, in this course of things."""
+        curve = length.curve
+        if curve is None:
+            return AS_SEEN
+        if id(curve) not in self._warps:
+            self._warps[id(curve)] = Warp.drawn(self._rng, curve.observed)
+        return self._warps[id(curve)]
 
 
 def _spread(rng: Random, samples: int) -> list[float]:
@@ -123,8 +134,13 @@ def _spread(rng: Random, samples: int) -> list[float]:
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:
-    """The value below which this share lies, between neighbours in proportion; infinite where one of them is."""
-    at = share * (len(ordered) - 1)
+    """The value below which the next draw lies with this chance, between neighbours in proportion; infinite where one
+    of them is.
+
+    Of n draws the k-th is expected to have k / (n + 1) of all below it (Weibull's plotting position): with the usual
+    (k - 1) / (n - 1) the band between two tenths of few draws is too narrow.
+    """
+    at = min(max(share * (len(ordered) + 1) - 1, 0.0), len(ordered) - 1.0)
     below, above = ordered[floor(at)], ordered[ceil(at)]
     if below == above or above == inf:
         return above

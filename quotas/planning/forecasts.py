@@ -8,7 +8,10 @@ from datetime import datetime
 from typing import cast
 from uuid import UUID
 
+from django.db.models.functions import Coalesce
+
 from quotas.models import Forecast
+from quotas.planning.correction import MOST_OUTCOMES, Outcome
 from quotas.planning.forecast import Basis, Why
 
 
@@ -38,6 +41,18 @@ def latest(workload_ids: Collection[UUID]) -> Mapping[UUID, Likely]:
 def _likely(row: Forecast) -> Likely:
     basis, why = cast(Basis, row.basis), cast(Why, row.why)
     return Likely(row.p10, row.p50, row.p90, basis, why, row.made_at, row.confirmed_at)
+
+
+def outcomes(cluster_id: UUID, now: datetime) -> list[Outcome]:
+    """What came of the first forecasts of past waits, the newest last: starts, and those that wait although their band
+    is over. Two queries."""
+    rows = Forecast.objects.filter(cluster_id=cluster_id, ordinal=0).exclude(p50=None)
+    late = rows.filter(outcome="", p90__lt=now).order_by("-made_at")
+    started = rows.filter(outcome="started").order_by("-settled_at")
+    fields = ("made_at", Coalesce("played_p10", "p10"), "p50", Coalesce("played_p90", "p90"), "started_at")
+    newest = [*late.values_list(*fields)[:MOST_OUTCOMES], *started.values_list(*fields)[:MOST_OUTCOMES]]
+    times = [[(at or now).timestamp() for at in row] for row in reversed(newest)]
+    return [Outcome(*row) for row in times]
 
 
 NOTED = 40

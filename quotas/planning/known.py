@@ -9,6 +9,7 @@ from uuid import UUID
 
 from portal.admission import PodSet, WorkloadSpec
 from quotas.planning.arrivals import NOBODY, Arrival, Past
+from quotas.planning.correction import AS_PLAYED, Correction, Stretch
 from quotas.planning.lengths import Curve, Length
 
 MOST_WRITTEN = 300
@@ -16,10 +17,12 @@ MOST_WRITTEN = 300
 
 @dataclass(frozen=True)
 class Known:
-    """How long the members of one cluster last, by the id of the workload behind them, and who came before."""
+    """How long the members of one cluster last, by the id of the workload behind them, who came before, and how bands
+    are corrected."""
 
     by_workload: Mapping[UUID, Length]
     past: Past = NOBODY
+    correction: Correction = AS_PLAYED
 
     def as_json(self) -> dict[str, Any]:
         """Equal curves and equal requests are written once; of who came, the newest few hundred."""
@@ -30,17 +33,18 @@ class Known:
         came = [[one.at, shapes.place(_shape(one, curves))] for one in arrivals]
         since = arrivals[0].at if len(arrivals) < len(self.past.arrivals) else self.past.since
         return {
-            "curves": [[one.times, one.survival] for one in curves.found],
+            "curves": [[one.times, one.survival, one.observed] for one in curves.found],
             "of": of,
             "shapes": shapes.found,
             "since": since,
             "came": came,
+            "correction": [[one.low, one.high] for one in self.correction.classes],
         }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Known:
         """Empty where nothing was written yet."""
-        curves = [Curve(tuple(times), tuple(survival)) for times, survival in data.get("curves", [])]
+        curves = [Curve(tuple(times), tuple(survival), *seen) for times, survival, *seen in data.get("curves", [])]
 
         def length(written: list[Any]) -> Length:
             place, limit = written
@@ -50,7 +54,9 @@ class Known:
         lengths = [length(shape["length"]) for shape in data.get("shapes", [])]
         arrivals = [Arrival(at, shapes[place], lengths[place]) for at, place in data.get("came", [])]
         of = {UUID(key): length(written) for key, written in data.get("of", {}).items()}
-        return cls(of, Past(data.get("since", 0.0), arrivals))
+        stretches = tuple(Stretch(low, high) for low, high in data.get("correction", []))
+        correction = Correction(stretches) if stretches else AS_PLAYED
+        return cls(of, Past(data.get("since", 0.0), arrivals), correction)
 
 
 @dataclass

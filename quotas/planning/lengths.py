@@ -4,6 +4,9 @@ A curve is built from ended intervals and from those that were cut short (preemp
 least length is known. Its steps are those of Berliner and Hill (1988): the next length is as likely to fall into any
 of the gaps between the lengths seen so far, so that few observations give a wide curve and not a sure one. Beyond the
 longest interval ever seen, what has lasted t lasts twice as long in half of the cases.
+
+What few observations leave open is the same for everybody of a kind: in one course of things all of a curve's lengths
+are drawn from one `Warp` of it, so that they are long together or short together.
 """
 
 from __future__ import annotations
@@ -13,10 +16,12 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from random import Random
 
 LEAST_ENDED = 5  # ended intervals that a group needs before anything is said from it
 MOST_POINTS = 64
 SHORTEST = 1.0
+LEAST_SHARE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -54,11 +59,47 @@ class Interval:
 
 
 @dataclass(frozen=True)
+class Warp:
+    """One of the curves that a curve's observations leave possible: the true shares (0 to 1) at its quarters.
+
+    A Polya tree of two levels (Lavine 1992): each split of the observations is as sure as their number makes it.
+    """
+
+    quarters: tuple[float, float, float] = (0.25, 0.5, 0.75)
+
+    @classmethod
+    def drawn(cls, rng: Random, observed: float) -> Warp:
+        """`observed`: how many ended intervals the curve was made from."""
+        half, quarter = max(observed, 1.0) / 2, max(observed, 1.0) / 4
+        middle = rng.betavariate(half, half)
+        below, above = rng.betavariate(quarter, quarter), rng.betavariate(quarter, quarter)
+        return cls((middle * below, middle, middle + (1 - middle) * above))
+
+    def true(self, share: float) -> float:
+        """The true share for one of the curve."""
+        ends = (0.0, *self.quarters, 1.0)
+        at = min(3, int(share * 4))
+        return ends[at] + (ends[at + 1] - ends[at]) * (share * 4 - at)
+
+    def of_curve(self, share: float) -> float:
+        """The curve's share for a true one."""
+        ends = (0.0, *self.quarters, 1.0)
+        at = min(3, bisect_right(self.quarters, share))
+        span = ends[at + 1] - ends[at]
+        return (at + ((share - ends[at]) / span if span > 0 else 0.0)) / 4
+
+
+AS_SEEN = Warp()
+
+
+@dataclass(frozen=True)
 class Curve:
-    """`survival[i]`: the share that lasts longer than `times[i]`; both begin with 0 s and 1."""
+    """`survival[i]`: the share that lasts longer than `times[i]`; both begin with 0 s and 1. `observed`: how many ended
+    intervals it is made from."""
 
     times: tuple[float, ...]
     survival: tuple[float, ...]
+    observed: int = LEAST_ENDED
 
     @classmethod
     def of(cls, lengths: Iterable[tuple[float, bool]]) -> Curve:
@@ -75,7 +116,7 @@ class Curve:
         if longest > times[-1]:
             times.append(longest)
             survival.append(share)
-        return cls(*_thinned(times, survival))
+        return cls(*_thinned(times, survival), observed=sum(ended for _, ended in ordered))
 
     @cached_property
     def _falling(self) -> tuple[float, ...]:
@@ -92,9 +133,9 @@ class Curve:
         span = times[after] - times[before]
         return survival[before] + (survival[after] - survival[before]) * (seconds - times[before]) / span
 
-    def length(self, share: float, *, lasted: float = 0.0) -> float:
+    def length(self, share: float, *, lasted: float = 0.0, warp: Warp = AS_SEEN) -> float:
         """The length that `share` (0 to 1, not 0) of those outlast that have lasted so long already."""
-        wanted = share * self.lasting(lasted)
+        wanted = max(LEAST_SHARE, warp.of_curve(share * warp.true(self.lasting(lasted))))
         times, survival = self.times, self.survival
         if wanted < survival[-1]:
             return max(lasted, max(times[-1], SHORTEST) * survival[-1] / wanted)
@@ -152,13 +193,13 @@ class Length:
     def known(self) -> bool:
         return self.curve is not None or self.limit_s is not None
 
-    def left(self, share: float, lasted: float) -> float | None:
+    def left(self, share: float, lasted: float, warp: Warp = AS_SEEN) -> float | None:
         """Seconds that it still lasts in the case `share` (0 to 1, not 0); None: nobody can say.
 
         With a limit alone, every length up to it is as likely as another.
         """
         if self.curve is not None:
-            whole = self.curve.length(share, lasted=lasted)
+            whole = self.curve.length(share, lasted=lasted, warp=warp)
         elif self.limit_s is not None:
             whole = self.limit_s - share * max(0.0, self.limit_s - lasted)
         else:

@@ -12,8 +12,9 @@ from portal.admission import WorkloadSpec
 from portal.kernel import clock
 from quotas.models import Allocation, ForecastPass
 from quotas.planning.arrivals import NOBODY, Arrival, Past
+from quotas.planning.correction import Correction
 from quotas.planning.forecast import Estimate, Scene, estimates, samples_for
-from quotas.planning.forecasts import latest
+from quotas.planning.forecasts import latest, outcomes
 from quotas.planning.known import Known
 from quotas.planning.lengths import History, Interval, Length, Template
 from quotas.planning.preview import Asked, spec_of
@@ -62,13 +63,14 @@ def _intervals(rows: Iterable[tuple[Any, ...]], now: datetime) -> Iterable[Inter
 
 
 def known_of(standing: Standing, survey: Survey, history: History) -> Known:
-    """For every member of ours and for everybody who came, the curve and the limit."""
+    """For every member of ours and for everybody who came, the curve and the limit; and how past forecasts did."""
     live = {one.workload_id for one in standing.members.values() if one.workload_id is not None}
     by_workload = {key: history.length(template) for key, (template, _) in survey.live.items() if key in live}
     arrivals = [
         Arrival(one.at.timestamp(), spec_of(standing, one.asked), history.length(one.template)) for one in survey.came
     ]
-    return Known(by_workload, Past(arrivals[0].at, arrivals) if arrivals else NOBODY)
+    correction = Correction.of(outcomes(standing.cluster_id, clock.now()))
+    return Known(by_workload, Past(arrivals[0].at, arrivals) if arrivals else NOBODY, correction)
 
 
 def scene_of(standing: Standing, known: Known) -> Scene:
@@ -93,10 +95,12 @@ def _length(known: Known, member: Member) -> Length:
 
 @dataclass(frozen=True)
 class Foreseen:
-    """One waiting workload's estimate. `member`: its first Kueue Workload in line."""
+    """One waiting workload's estimate, and how it was `played` before it was corrected. `member`: its first Kueue
+    Workload in line."""
 
     member: Member
     estimate: Estimate
+    played: Estimate
 
 
 def foresee(standing: Standing, known: Known) -> tuple[dict[UUID, Foreseen], int]:
@@ -115,7 +119,9 @@ def foresee(standing: Standing, known: Known) -> tuple[dict[UUID, Foreseen], int
     samples = samples_for(len(standing.members))
     watched = frozenset(one.key for one in first.values())
     found = estimates(scene_of(standing, known), watched, samples=samples)
-    return {key: Foreseen(one, found[one.key]) for key, one in first.items()}, samples
+    now, correction = standing.now, known.correction
+    told = {key: Foreseen(one, correction.applied(found[one.key], now), found[one.key]) for key, one in first.items()}
+    return told, samples
 
 
 def foresee_request(standing: Standing, asked: Asked) -> Estimate | None:
@@ -131,7 +137,8 @@ def foresee_request(standing: Standing, asked: Asked) -> Estimate | None:
     engine.submit(spec)
     scene = scene_of(standing, known)
     scene = replace(scene, engine=engine, waiting=[*scene.waiting, spec.key])
-    return estimates(scene, frozenset({spec.key}), samples=PREVIEW_SAMPLES)[spec.key]
+    played = estimates(scene, frozenset({spec.key}), samples=PREVIEW_SAMPLES)[spec.key]
+    return known.correction.applied(played, standing.now)
 
 
 def _after_the_one_before(standing: Standing, spec: WorkloadSpec) -> Estimate | None:

@@ -120,7 +120,7 @@ def _keep(cluster_id: UUID, found: Mapping[UUID, Foreseen], runs: Mapping[UUID, 
     Forecast.objects.bulk_create(new)
     Forecast.objects.filter(pk__in=confirmed).update(confirmed_at=now)
     if replaced:
-        fields = ["made_at", "confirmed_at", "p10", "p50", "p90", "basis", "why"]
+        fields = ["made_at", "confirmed_at", "p10", "p50", "p90", "played_p10", "played_p90", "basis", "why"]
         Forecast.objects.bulk_update(replaced, fields, batch_size=BATCH)
 
 
@@ -130,7 +130,7 @@ def _forget(cluster_id: UUID, now: datetime) -> None:
 
 
 def _row(cluster_id: UUID, key: UUID, run: int, one: Foreseen, now: datetime) -> Forecast:
-    estimate = one.estimate
+    estimate, played = one.estimate, one.played
     return Forecast(
         cluster_id=cluster_id,
         queue=one.member.queue,
@@ -139,12 +139,18 @@ def _row(cluster_id: UUID, key: UUID, run: int, one: Foreseen, now: datetime) ->
         made_at=now,
         confirmed_at=now,
         # The cluster's times are whole seconds: the band reaches to the next ones.
-        p10=None if estimate.p10 is None else datetime.fromtimestamp(floor(estimate.p10), UTC),
-        p50=None if estimate.p50 is None else datetime.fromtimestamp(round(estimate.p50), UTC),
-        p90=None if estimate.p90 is None else datetime.fromtimestamp(ceil(estimate.p90), UTC),
+        p10=_moment(estimate.p10, floor),
+        p50=_moment(estimate.p50, round),
+        p90=_moment(estimate.p90, ceil),
+        played_p10=_moment(played.p10, floor),
+        played_p90=_moment(played.p90, ceil),
         basis=estimate.basis,
         why=estimate.why,
     )
+
+
+def _moment(at: float | None, whole: Callable[[float], int]) -> datetime | None:
+    return None if at is None else datetime.fromtimestamp(whole(at), UTC)
 
 
 def _moved(old: Forecast, new: Forecast) -> bool:

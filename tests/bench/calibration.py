@@ -3,9 +3,10 @@
     python -m tests.bench.calibration [seed …]
 
 Teams with day and night, habits with log-normal lengths of their own (some with a time limit, some with notebooks
-that last for hours), one cohort that lends and takes back. The true lengths are known to the player alone. Each wait
-gets the forecast that Turno would have kept first, from what had ended by then; the first weeks only make history.
-The same forecast code runs as in production; only the world is played instead of mirrored.
+that last for hours), one cohort that lends and takes back. The true lengths are known to the player alone. Every eighth
+wait gets the forecast that Turno would have kept first, from what had ended by then, corrected by the outcomes that
+were known by then; the first week only makes history, and the forecasts of its second half only outcomes. The same
+code forecasts and corrects as in production; only the world is played instead of mirrored.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import math
 import os
 import random
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from time import perf_counter, process_time
 
@@ -40,6 +41,7 @@ os.environ.setdefault("TURNO_SECRET_KEY", "bench")
 django.setup()
 
 from quotas.planning.arrivals import NOBODY, Arrival, Past  # noqa: E402  needs Django's registry
+from quotas.planning.correction import Correction, Outcome  # noqa: E402  needs Django's registry
 from quotas.planning.forecast import Estimate, Scene, estimates  # noqa: E402  needs Django's registry
 from quotas.planning.lengths import History, Interval, Template  # noqa: E402
 
@@ -47,11 +49,12 @@ GPU = "nvidia.com/gpu"
 HOUR, DAY = 3600.0, 86_400.0
 TEAMS, FLAVORS, NOMINAL = 4, ("h100", "a100"), 4
 LOAD = 0.78  # of all cards, on average over day and night
-WARM_UP_DAYS, JUDGED_DAYS = 7, 7
+TOLD_FROM_DAY, WARM_UP_DAYS, JUDGED_DAYS = 3, 7, 7
 SAMPLES = 30
-EVERY = 1  # of those who begin to wait at one moment, every so many gets a forecast
+EVERY = 8  # of those who begin to wait, every so many gets a forecast
 RELEARN = 6 * HOUR
 SEEDS = (11, 12, 13)  # 1 to 5 were looked at while the forecast was made
+ENDS = ("p10", "p50", "p90")
 RULES = Preemption(within_queue=PreemptionPolicy.LOWER_PRIORITY, reclaim_within_cohort=PreemptionPolicy.ANY)
 
 
@@ -117,7 +120,7 @@ def _wishes(dice: random.Random) -> Iterator[Habit]:
 
 def asks(habits: list[Habit], days: int, dice: random.Random) -> list[Ask]:
     """Who asks when: more by day than by night for some, evenly for those that a pipeline sends."""
-    found = []
+    found: list[Ask] = []
     for place, habit in enumerate(habits):
         at, most = 0.0, 2.0 if habit.by_day else 1.0
         while (at := at + dice.expovariate(habit.a_day * most / DAY)) < days * DAY:
@@ -219,77 +222,114 @@ class World:
         )
 
 
+@dataclass(frozen=True)
+class Told:
+    """One forecast as it was played, and when the wait ended; None: it never did."""
+
+    made: float
+    played: Estimate
+    started: float | None
+
+    def known_at(self, now: float) -> Outcome | None:
+        """What was known of it at a moment: its start, or that it had not started although its band was over."""
+        one = self.played
+        if one.p10 is None or one.p50 is None or one.p90 is None:
+            return None
+        if self.started is not None and self.started <= now:
+            return Outcome(self.made, one.p10, one.p50, one.p90, self.started)
+        return Outcome(self.made, one.p10, one.p50, one.p90, now) if one.p90 < now else None
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A forecast that was said, and the start."""
+
+    said: Estimate
+    made: float
+    started: float
+
+    def by(self, name: str) -> bool:
+        end: float = getattr(self.said, name)
+        return self.started - 0.5 <= end
+
+    @property
+    def within(self) -> bool:
+        return self.by("p90") and self.said.p10 is not None and self.said.p10 <= self.started + 0.5
+
+
 @dataclass
 class Tally:
-    """Forecasts with what came of them."""
+    """Forecasts of one course of things, in order of time. `seconds`: of processor, for all of them."""
 
-    waits: int = 0
-    unsaid: int = 0
+    told: list[Told] = field(default_factory=list)
     seconds: float = 0.0
-    pairs: list[tuple[Ask, Estimate, float, float]] = field(default_factory=list)  # made at, started at
 
-    def share(self, low: str, high: str) -> float:
-        inside = sum(getattr(e, low) <= at + 0.5 and at - 0.5 <= getattr(e, high) for _, e, _, at in self.pairs)
-        return inside / len(self.pairs)
+    def pairs(self, *, corrects: bool) -> list[Pair]:
+        """Those of the judged days that were followed by a start."""
+        found = []
+        for one in self.told:
+            if one.made >= WARM_UP_DAYS * DAY and one.started is not None and one.played.p50 is not None:
+                said = self._corrected(one) if corrects else one.played
+                found.append(Pair(said, one.made, one.started))
+        return found
 
-    def by(self, name: str) -> float:
-        return sum(at - 0.5 <= getattr(e, name) for _, e, _, at in self.pairs) / len(self.pairs)
+    def _corrected(self, one: Told) -> Estimate:
+        known = [outcome for other in self.told if other.made < one.made and (outcome := other.known_at(one.made))]
+        known.sort(key=lambda outcome: outcome.started)
+        return Correction.of(known).applied(one.played, one.made)
 
-
-ARRIVALS = "--without-arrivals" not in sys.argv
+    @property
+    def unsaid(self) -> int:
+        return sum(one.played.p50 is None for one in self.told if one.made >= WARM_UP_DAYS * DAY)
 
 
 def tally(seed: int) -> Tally:
-    """Forecasts of the last days; the first ones make history. Tells on stderr how far it is."""
+    """Forecasts from the warm-up's second half on. Tells on stderr how far it is."""
     dice = random.Random(seed)
     world = World(asks(habits(dice), WARM_UP_DAYS + JUDGED_DAYS, dice))
-    found, made = Tally(), dict[str, tuple[Ask, Estimate, float]]()
-    learned, history, past = -RELEARN, History([]), NOBODY
+    found, made = Tally(), list[tuple[Ask, Estimate, float]]()
+    learned, history, past, waits = -RELEARN, History([]), NOBODY, 0
     for new in world.play():
-        if not new or not WARM_UP_DAYS * DAY <= world.now <= (WARM_UP_DAYS + JUDGED_DAYS) * DAY:
+        if not new or not TOLD_FROM_DAY * DAY <= world.now <= (WARM_UP_DAYS + JUDGED_DAYS) * DAY:
             continue
         if world.now - learned > RELEARN:
             learned, history = world.now, world.history()
-            past = world.came(history) if ARRIVALS else NOBODY
-        found.waits += len(new)
-        for ask in new[::EVERY]:
-            began = process_time()
-            told = estimates(world.scene(history, past), frozenset({ask.key}), samples=SAMPLES)[ask.key]
-            found.seconds += process_time() - began
-            made[ask.key] = (ask, told, world.now)
-            if len(made) % 50 == 0:
-                print(f"day {world.now / DAY:.1f}: {line(judge(found, made, world))}", file=sys.stderr)
-    return judge(found, made, world)
-
-
-def judge(found: Tally, made: Mapping[str, tuple[Ask, Estimate, float]], world: World) -> Tally:
-    """The forecasts made so far, with the starts that are known."""
-    said = [(ask, told, at) for ask, told, at in made.values() if told.p50 is not None and ask.key in world.started]
-    unsaid = sum(told.p50 is None for _, told, _ in made.values())
-    pairs = [(ask, told, at, world.started[ask.key]) for ask, told, at in said]
-    return replace(found, unsaid=unsaid, pairs=pairs)
+            past = world.came(history)
+            print(f"seed {seed}, day {world.now / DAY:.1f}, {found.seconds:.0f} s CPU", file=sys.stderr)
+        for ask in new:
+            waits += 1
+            if waits % EVERY == 0:
+                began = process_time()
+                told = estimates(world.scene(history, past), frozenset({ask.key}), samples=SAMPLES)[ask.key]
+                found.seconds += process_time() - began
+                made.append((ask, told, world.now))
+    found.told = [Told(at, told, world.started.get(ask.key)) for ask, told, at in made]
+    return found
 
 
 def main(seeds: list[int]) -> None:
-    began, whole = perf_counter(), Tally()
+    began, played, said = perf_counter(), list[Pair](), list[Pair]()
     for seed in seeds or SEEDS:
         found = tally(seed)
-        print(f"seed {seed}: {line(found)}")
-        whole.waits += found.waits
-        whole.unsaid += found.unsaid
-        whole.pairs += found.pairs
-    print(f"all: {line(whole)}   ({perf_counter() - began:.0f} s)")
+        as_played, corrected = found.pairs(corrects=False), found.pairs(corrects=True)
+        cost = 1000 * found.seconds / max(len(found.told), 1)
+        print(f"seed {seed} as played: {line(as_played)}; {found.unsaid} unsaid; {cost:.0f} ms CPU each")
+        print(f"seed {seed} corrected: {line(corrected)}", flush=True)
+        played += as_played
+        said += corrected
+    print(f"all as played: {line(played)}")
+    print(f"all corrected: {line(said)}   ({perf_counter() - began:.0f} s)")
 
 
-def line(found: Tally) -> str:
-    waits = sorted(at - made for _, _, made, at in found.pairs)
-    told = len(found.pairs) + found.unsaid
-    return (
-        f"{found.waits} waits, {len(found.pairs)} forecasts judged, {found.unsaid} unsaid; "
-        f"within p10–p90 {found.share('p10', 'p90'):.1%}, by p10 {found.by('p10'):.1%}, by p50 {found.by('p50'):.1%}, "
-        f"by p90 {found.by('p90'):.1%}; median wait {waits[len(waits) // 2] / 60:.0f} min; "
-        f"{1000 * found.seconds / max(told, 1):.0f} ms CPU per forecast"
-    )
+def line(pairs: list[Pair]) -> str:
+    """The shares of one set of forecasts."""
+    if not pairs:
+        return "nothing judged"
+    waits = sorted(one.started - one.made for one in pairs)
+    shares = ", ".join(f"by {name} {sum(one.by(name) for one in pairs) / len(pairs):.1%}" for name in ENDS)
+    within = sum(one.within for one in pairs) / len(pairs)
+    median = waits[len(waits) // 2] / 60
+    return f"{len(pairs)} judged, within p10-p90 {within:.1%}, {shares}; median wait {median:.0f} min"
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 from django.test import Client
@@ -20,6 +21,14 @@ from tests.factories import jobs
 from tests.jobs.stage import Stage
 
 pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rounds are real and the clock is not: on a busy machine a round's rest outlasts what a test lets pass."""
+    monkeypatch.setattr(forecasting, "REST", 0)
+
+
 LONG = {"TURNO_SIM_SECONDS": "6000"}
 
 
@@ -190,6 +199,32 @@ def test_behind_a_long_queue_the_last_kept_forecast_speaks(
     found = services.preview(owner, kind="training", data=body).preview
     assert found is not None
     assert found["likely_start"]["p50"] == planning.latest([row.pk])[row.pk].p50
+
+
+def test_late_starts_make_the_next_band_wider(stage: Stage, owner: Person) -> None:
+    job(stage, owner, "first", max_duration=3600)
+    row = job(stage, owner, "second")
+    stage.run(3)
+    services.forecast_all()
+    kept = Forecast.objects.get(workload_id=row.pk)
+    assert kept.p50 is not None
+    assert kept.p90 is not None
+    assert (kept.played_p10, kept.played_p90) == (kept.p10, kept.p90)
+    late = {"outcome": "started", "started_at": kept.p50 + 2 * (kept.p90 - kept.p50), "settled_at": stage.clock.at}
+    past = [Forecast(**{**_values(kept), **late}) for _ in range(60)]
+    Forecast.objects.bulk_create(past)
+    stage.clock.move(seconds=61)
+    services.forecast_all()
+    found = Forecast.objects.filter(workload_id=row.pk, outcome="").latest("ordinal")
+    assert found.p50 is not None
+    assert found.p90 is not None
+    assert found.played_p90 is not None
+    assert found.p90 - found.p50 > 1.4 * (found.played_p90 - found.p50)
+
+
+def _values(row: Forecast) -> dict[str, object]:
+    fields = [field.attname for field in Forecast._meta.fields if field.name not in ("id", "workload_id")]
+    return {name: getattr(row, name) for name in fields} | {"workload_id": uuid4()}
 
 
 def test_rounds_keep_what_moved_and_confirm_the_rest(stage: Stage, owner: Person) -> None:

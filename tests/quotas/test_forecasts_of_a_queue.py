@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from portal.admission import ClusterQueueSpec, Engine, FlavorQuota, PodSet, QuotaCell, ResourceGroup, WorkloadSpec
 from quotas.planning.arrivals import Arrival, Past
+from quotas.planning.correction import Correction, Stretch
 from quotas.planning.forecast import LEAST_SAMPLES, MOST_SAMPLES, Scene, estimates, judged, quantile, samples_for
 from quotas.planning.known import Known
 from quotas.planning.lengths import Curve, Length
@@ -44,6 +45,30 @@ def test_quantiles_are_in_order_and_within_what_was_seen(starts: list[float], on
     low, high = sorted((one, other))
     assert ordered[0] <= quantile(ordered, low) <= quantile(ordered, high) + 1e-6
     assert quantile(ordered, high) <= ordered[-1] + 1e-6
+
+
+def test_the_next_of_few_draws_is_outside_of_their_tenths_as_often_as_meant() -> None:
+    dice = Random(6)
+    outside = 0
+    for _ in range(3000):
+        ordered = sorted(dice.random() for _ in range(20))
+        outside += not quantile(ordered, 0.1) <= dice.random() <= quantile(ordered, 0.9)
+    assert outside / 3000 == pytest.approx(0.2, abs=0.02)
+
+
+def test_unknown_lengths_are_shared_by_those_of_one_kind() -> None:
+    """Ten in a row of whom five ended before: together long or together short, so the last is less sure than ten draws
+    that know nothing of each other would make it."""
+    few = Length(Curve.of((float(at), True) for at in (3000, 3300, 3600, 3900, 4200)))
+    sure = Length(Curve(few.curve.times, few.curve.survival, observed=10_000)) if few.curve else few
+    keys = ("runs", *(f"w{number}" for number in range(10)))
+    shared = estimates(scene(10, **dict.fromkeys(keys, few)), frozenset({"w9"}), samples=200)["w9"]
+    apart = estimates(scene(10, **dict.fromkeys(keys, sure)), frozenset({"w9"}), samples=200)["w9"]
+    assert shared.p10 is not None
+    assert apart.p10 is not None
+    assert shared.p90 is not None
+    assert apart.p90 is not None
+    assert shared.p90 - shared.p10 > 1.15 * (apart.p90 - apart.p10)
 
 
 @given(STARTS)
@@ -121,7 +146,8 @@ def test_what_is_known_survives_being_written() -> None:
     of = {UUID(int=1): HOUR, UUID(int=2): Length(None, 60.0), UUID(int=3): Length()}
     podset = PodSet("main", 2, {GPU: 1}, 1, frozenset({"h100"}))
     shared = Arrival(5.0, WorkloadSpec("", "team", 3, 0.0, (podset,)), HOUR)
-    known = Known(of, Past(1.0, [shared, replace(shared, at=9.0)]))
+    correction = Correction((Stretch(0.5, 2.0), Stretch(), Stretch(1.5, 1.0)))
+    known = Known(of, Past(1.0, [shared, replace(shared, at=9.0)]), correction)
     written = known.as_json()
     assert len(written["curves"]) == 1
     assert len(written["shapes"]) == 1

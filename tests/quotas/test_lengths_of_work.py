@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quotas.planning.lengths import LEAST_ENDED, Curve, History, Interval, Length, Template
+from quotas.planning.lengths import LEAST_ENDED, Curve, History, Interval, Length, Template, Warp
 
 SECONDS = st.floats(min_value=1, max_value=1e6)
 LENGTHS = st.lists(st.tuples(SECONDS, st.booleans()), min_size=1, max_size=200)
@@ -79,3 +81,34 @@ def test_a_limit_cuts_and_neither_says_nothing() -> None:
     assert Length(curve, 50.0).left(0.5, 60.0) == 1.0
     assert Length(limit_s=100.0).left(0.5, 40.0) == pytest.approx(30.0)
     assert Length().left(0.5, 40.0) is None
+
+
+@given(st.integers(min_value=0, max_value=10_000), st.integers(1, 500), st.floats(0, 1), st.floats(0, 1))
+def test_what_is_possible_keeps_the_order_and_comes_back(seed: int, observed: int, one: float, other: float) -> None:
+    warp = Warp.drawn(Random(seed), observed)
+    low, high = sorted((one, other))
+    assert 0 <= warp.true(low) <= warp.true(high) <= 1
+    assert 0 <= warp.of_curve(low) <= warp.of_curve(high) <= 1
+    assert warp.true(warp.of_curve(one)) == pytest.approx(one, abs=1e-6)
+
+
+def test_the_more_was_seen_the_surer_the_middle() -> None:
+    dice = Random(3)
+
+    def spread(observed: int) -> float:
+        middles = [Warp.drawn(dice, observed).quarters[1] for _ in range(400)]
+        assert sum(middles) / 400 == pytest.approx(0.5, abs=0.05)
+        return max(middles) - min(middles)
+
+    assert spread(5) > 2 * spread(200)
+
+
+def test_the_drawn_curve_is_on_average_the_one_that_was_seen() -> None:
+    dice, curve = Random(9), Curve.of((float(at), True) for at in range(100, 200))
+    drawn = [curve.length(1 - dice.random(), warp=Warp.drawn(dice, 100)) for _ in range(4000)]
+    assert sum(length > 150 for length in drawn) / 4000 == pytest.approx(curve.lasting(150), abs=0.03)
+
+
+def test_what_has_lasted_lasts_longer_in_every_possible_course() -> None:
+    dice, curve = Random(2), Curve.of((float(at), True) for at in range(100, 200))
+    assert all(curve.length(1 - dice.random(), lasted=170.0, warp=Warp.drawn(dice, 5)) >= 170 for _ in range(500))
