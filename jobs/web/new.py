@@ -20,7 +20,7 @@ from jobs.web import fields, sameas
 from jobs.web.again import like
 from jobs.web.bound import bind, problems, typed
 from jobs.web.forms import FORMS, TEAM, Form
-from jobs.web.outlook import INSTEAD, Outlook, filled, outlook
+from jobs.web.outlook import INSTEAD, filled, outlook
 from portal.kernel import feed, idempotency
 from portal.kernel.actors import Person
 from portal.kernel.errors import Conflict, Denied, FieldError, Invalid, NotFound
@@ -119,14 +119,19 @@ def _checked(sheet: Sheet) -> tuple[Sheet, dict[str, Any]]:
     try:
         dry = services.preview(sheet.actor, kind=sheet.form.kind, data=_body(sheet))
         told |= {"valid": True, "yaml": sameas.as_yaml(dry.manifests)}
-        told["outlook"] = outlook(dry.preview) if dry.preview else None
+        told |= _seen(dry.preview)
     except (Invalid, Conflict, Denied, fields.FormFault) as refusal:
         sheet = replace(sheet, errors=_faults(refusal))
-        told["outlook"] = _of_nameless(sheet)
+        told |= _of_nameless(sheet)
     return sheet, {**told, "curl": _curl(sheet), "errors": problems(sheet.form.labelled, sheet.errors)}
 
 
-def _of_nameless(sheet: Sheet) -> Outlook | None:
+def _seen(preview: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What would happen; while the cluster has not been seen yet, the panel asks again by itself."""
+    return {"outlook": outlook(preview) if preview else None, "asks_again": preview is None}
+
+
+def _of_nameless(sheet: Sheet) -> dict[str, Any]:
     """While only the name is missing, what would happen is known already; nothing else is shown of the stand-in.
 
     Asking for too much is no obstacle: that it can never run is the answer.
@@ -134,13 +139,13 @@ def _of_nameless(sheet: Sheet) -> Outlook | None:
     named = (sheet.posted or QueryDict()).get("name")
     others = {error.code for error in sheet.errors if error.field != "name"}
     if named or others - {"exceeds_maximum"} or not any(error.field == "name" for error in sheet.errors):
-        return None
+        return {"outlook": None}
     try:
         stand_in = f"w{uuid4().hex}"
         found = services.preview(sheet.actor, kind=sheet.form.kind, data={**_body(sheet), "name": stand_in}).preview
     except (Invalid, Conflict, Denied):
-        return None
-    return outlook(found) if found else None
+        return {"outlook": None}
+    return _seen(found)
 
 
 def _sheet(request: HttpRequest, kind: str) -> Sheet:

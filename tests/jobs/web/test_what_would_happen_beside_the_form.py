@@ -158,6 +158,17 @@ def test_that_it_can_never_run_is_told_before_it_has_a_name(stage: Stage, visito
     assert "GPUs per node: 1" in page
 
 
+@pytest.mark.parametrize("name", ["tune", ""])
+def test_what_is_not_known_yet_is_asked_again_by_itself(room: Lab, owner: Person, name: str) -> None:
+    page = check(people.signed_in(owner), name=name)
+    assert (verdict(page), "every 3s" in page) == ("", True)
+
+
+@pytest.mark.parametrize("changed", [{}, {"name": ""}, {"cpu": "4 cores"}, {"gpus": "3"}])
+def test_what_is_known_is_asked_again_only_after_a_change(visitor: Client, changed: dict[str, str]) -> None:
+    assert "every 3s" not in check(visitor, **changed)
+
+
 def test_many_are_counted_and_the_first_named() -> None:
     waiting = [{"team": f"t{n}", "gpus": n, "priority": 1, "waiting_s": 5} for n in range(1, 6)]
     shown = outlook({"verdict": "waits", "position": 6, "ahead": waiting, "alternatives": [], "as_of": None})
