@@ -83,7 +83,10 @@ def preview(
     found = planning.preview(state, asked)
     teams = Teams.of(actor, flavor.cluster, tenant)
     room = planning.room(flavor.cluster_id)
-    misfit = room.misfit(state, asked, found.pods) if found.verdict in ("starts_now", "borrows") else None
+    misfit = None
+    if found.verdict in ("starts_now", "borrows", "preempts"):
+        gone = [one.workload_id for one in found.preempts if one.workload_id]
+        misfit = room.without(gone).misfit(state, asked, found.pods)
     plain = found.verdict == "starts_now" and misfit is None
     changes = [] if plain else candidates(asked, spec, tenant, flavor, manager=manager)
     offered = planning.alternatives(state, changes, fits=lambda one: room.misfit(state, one) is None)
@@ -100,25 +103,33 @@ def preview(
             {"team": teams.name(one.queue), "gpus": one.gpus, "priority": one.priority} for one in found.preempts
         ],
         "limit": _limit(flavor, asked, found.maximum) if found.maximum is not None else None,
-        "note": misfit and _note(misfit, found.pods, flavor),
+        "note": misfit and _note(misfit, found, flavor),
         "alternatives": [{"change": dict(one.change), "verdict": one.verdict} for one in offered],
         **(_likely(state, asked) if foresees and found.verdict == "waits" else NO_FORECAST),
         "as_of": state.as_of,
     }
 
 
-def _note(misfit: Misfit, pods: int, flavor: Flavor) -> dict[str, Any]:
-    """Quota would do, but there is no node for it now."""
+def _note(misfit: Misfit, found: planning.Preview, flavor: Flavor) -> dict[str, Any]:
+    """Quota would do, but there is no node for it now, or would be none after the evictions."""
     values = {"needed": misfit.needed, "most": misfit.most_free, "flavor": flavor.name}
     if misfit.most_free >= misfit.needed:
         told = gettext(
             "Quota is free, but there is room for %(n)s of its %(pods)s nodes with %(needed)s of %(flavor)s each."
         )
-        message = told % {**values, "n": pods - misfit.pods, "pods": pods}
+        values |= {"n": found.pods - misfit.pods, "pods": found.pods}
+    elif found.preempts:
+        told = gettext(
+            "Even once those have gone, no node would have %(needed)s of %(flavor)s free at once: the most is %(most)s."
+        )
     else:
         told = gettext("Quota is free, but no node has %(needed)s of %(flavor)s free at once: the most is %(most)s.")
-        message = told % values
-    return {"code": "no_node_fits", "message": message, "needed": misfit.needed, "most_free": misfit.most_free}
+    return {
+        "code": "no_node_fits",
+        "message": told % values,
+        "needed": misfit.needed,
+        "most_free": misfit.most_free,
+    }
 
 
 def _likely(state: Standing, asked: Asked) -> dict[str, Any]:

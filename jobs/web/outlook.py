@@ -62,7 +62,9 @@ def outlook(preview: Mapping[str, Any]) -> Outlook:
     verdict = preview["verdict"]
     icon, look = LOOKS[verdict]
     sentence, more = _SENTENCES[verdict](preview)
-    if preview.get("note"):
+    if preview.get("note") and verdict == "preempts":
+        more = preview["note"]["message"]
+    elif preview.get("note"):
         icon, look = LOOKS["waits"]
         sentence, more = preview["note"]["message"], _("It would be admitted, and then wait for a node with room.")
     choices = tuple(choice(one) for one in preview["alternatives"])

@@ -186,15 +186,18 @@ class Placed:
 
     node: str
     requests: Mapping[str, str]
+    workload_id: UUID | None = None
 
 
 def placed(cluster_id: UUID) -> list[Placed]:
     """Our pods that are on a node and have not ended. Other people's pods are not mirrored."""
     rows = MirrorObject.objects.filter(cluster=cluster_id, kind="Pod")
-    fields = ("data__spec__nodeName", "data__spec__requests", "data__status__phase")
+    fields = ("data__spec__nodeName", "data__spec__requests", "workload_id", "data__status__phase")
     found = rows.values_list(*fields)
     return [
-        Placed(node, requests or {}) for node, requests, phase in found if node and phase not in ("Succeeded", "Failed")
+        Placed(node, requests or {}, of)
+        for node, requests, of, phase in found
+        if node and phase not in ("Succeeded", "Failed")
     ]
 
 

@@ -67,6 +67,25 @@ def test_the_preview_says_so_and_names_what_would_start(stage: Stage, owner: Per
     assert preview(owner, gpus=2)["note"] is None
 
 
+def test_evictions_that_leave_no_node_with_room_are_told_beforehand(
+    stage: Stage, owner: Person, halves: list[Workload], room: Lab
+) -> None:
+    """Two cards of each node are held by equals; taking out the humble one frees two on one node only."""
+    Quota.objects.filter(flavor=room.whole).update(nominal=6)
+    stage.furnish()
+    humble = stage.submit(owner, name="humble", flavor="h100", gpus=2, env=LONG, priority="low")
+    stage.run(5)
+    assert stage.reason(humble)[0] == "running"
+    assert preview(owner, gpus=2)["verdict"] == "preempts"
+    assert preview(owner, gpus=2)["note"] is None
+    Flavor.objects.filter(pk=room.whole.pk).update(max_per_node=8)
+    Quota.objects.filter(flavor=room.whole).update(nominal=7)
+    stage.furnish()
+    found = preview(owner, gpus=3)
+    assert (found["verdict"], found["note"]["most_free"], found["note"]["code"]) == ("preempts", 2, "no_node_fits")
+    assert found["note"]["message"].startswith("Even once those have gone, no node would have 3 of h100 free at once")
+
+
 def test_an_indexed_job_may_have_the_same_cards_on_more_nodes(owner: Person, halves: list[Workload]) -> None:
     found = preview(owner, gpus=4, framework="indexed", nodes=1)
     assert found["alternatives"][0] == {"change": {"gpus": 2, "nodes": 2}, "verdict": "starts_now"}

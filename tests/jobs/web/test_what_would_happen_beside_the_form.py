@@ -177,6 +177,15 @@ def test_many_are_counted_and_the_first_named() -> None:
     )
 
 
+def test_who_would_go_is_told_also_where_that_leaves_no_node_with_room() -> None:
+    note = {"code": "no_node_fits", "message": "Even then there is no node.", "needed": 3, "most_free": 2}
+    victims = [{"team": "data", "gpus": 2, "priority": 10}]
+    found = {"verdict": "preempts", "preempts": victims, "note": note, "alternatives": [], "as_of": None}
+    shown = outlook(found)
+    assert "data" in shown.sentence
+    assert shown.more == "Even then there is no node."
+
+
 def test_a_change_is_told_in_the_words_of_the_form() -> None:
     offer = choice({"change": {"flavor": "h100-1g", "gpus": 2}, "verdict": "borrows"})
     assert (offer.label, offer.borrows) == ("Card: h100-1g, GPUs per node: 2", True)
