@@ -239,7 +239,11 @@ class Limit(serializers.Serializer[Any]):
 
 
 class Note(serializers.Serializer[Any]):
-    """Quota is free, but no node has so many units free at once."""
+    """Quota is free (or made free by `preempts`), but no node has so many units free at once.
+
+    Only Turno's own pods are seen: where pods of others hold units on a node, less is free than is said here, and the
+    note may be missing.
+    """
 
     code = serializers.ChoiceField(["no_node_fits"])
     message = serializers.CharField()

@@ -117,6 +117,27 @@ def test_what_is_sent_all_the_same_starts_and_says_why_it_does_not_run(
     assert "GPUs per node: 2</a>" in page
 
 
+def test_c38_four_on_two_half_full_nodes(stage: Stage, owner: Person, halves: list[Workload]) -> None:
+    """Quota is free and no node is: it is said before, it is said after, and what fits need not wait behind it, where
+    quota is left for it (what is admitted holds its quota, with or without a node)."""
+    Quota.objects.filter(flavor__name="h100").update(nominal=9)
+    stage.furnish()
+    asked = preview(owner, gpus=4)
+    assert asked["note"]["code"] == "no_node_fits"
+    assert {"change": {"gpus": 2}, "verdict": "starts_now"} in asked["alternatives"]
+    four = stage.submit(owner, name="four", flavor="h100", gpus=4, env=LONG)
+    one = stage.submit(owner, name="one", flavor="h100", gpus=1, env=LONG)
+    stage.run(5)
+    assert stage.reason(four) == ("starting", "no_node_fits")
+    assert "Insufficient nvidia.com/gpu" in selectors.explain(owner, four.pk)["blocker"]["message"]
+    assert stage.reason(one) == ("running", "ready")
+    with pytest.raises(Invalid) as refused:
+        services.submit(owner, kind="training", data=jobs.request(flavor="h100", gpus=5))
+    (fault,) = refused.value.errors
+    assert (fault.field, fault.code) == ("gpus", "exceeds_maximum")
+    assert "4" in str(fault.message)
+
+
 def test_what_fits_starts_beside_it(stage: Stage, owner: Person, halves: list[Workload]) -> None:
     small = stage.submit(owner, name="small", flavor="h100", gpus=1, env=LONG)
     stage.run(5)
