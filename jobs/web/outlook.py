@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import islice
 from typing import Any
 
 from django.http import QueryDict
@@ -137,10 +139,12 @@ _SENTENCES = {
 
 
 def people(found: Sequence[Mapping[str, Any]]) -> str:
-    """Team, size and priority of the first few, and how many more."""
-    named = [_one(each) for each in found[:MOST_NAMED]]
-    if len(found) > MOST_NAMED:
-        named.append(_("%(n)s more") % {"n": len(found) - MOST_NAMED})
+    """Team, size and priority of the first few, equal ones once with their number, and how many more."""
+    counts = Counter(_one(each) for each in found)
+    first = dict(islice(counts.items(), MOST_NAMED))
+    named = [f"{n} × {told}" if n > 1 else told for told, n in first.items()]
+    if len(counts) > MOST_NAMED:
+        named.append(_("%(n)s more") % {"n": len(found) - sum(first.values())})
     return "; ".join(named)
 
 

@@ -171,6 +171,16 @@ def test_the_page_tells_it(stage: Stage, owner: Person, client: Client) -> None:
     assert "in 9 of 10 cases" in page
 
 
+def test_the_queue_page_says_that_it_cannot_be_known_yet(stage: Stage, owner: Person, client: Client) -> None:
+    job(stage, owner, "first")
+    job(stage, owner, "second")
+    stage.run(3)
+    client.force_login(User.objects.get(pk=owner.id))
+    assert "cannot be known yet" not in client.get("/queue/").content.decode()
+    services.forecast_all()
+    assert "cannot be known yet" in client.get("/queue/").content.decode()
+
+
 def test_the_share_within_the_band_is_a_metric(stage: Stage, owner: Person) -> None:
     first = job(stage, owner, "first", max_duration=3600)
     job(stage, owner, "second")

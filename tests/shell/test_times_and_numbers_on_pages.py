@@ -66,6 +66,16 @@ def test_a_time_inside_a_sentence_is_local_too(frozen: FrozenClock) -> None:
     assert text == '&lt;b&gt; since <time datetime="2026-12-01T08:00:00Z">1 Dec 09:00 CET</time>; wait.'
 
 
+def test_what_is_about_to_happen_is_told_without_the_date_of_today(frozen: FrozenClock) -> None:
+    late = frozen().replace(hour=22, minute=30)
+    with timezone.override(UTC), translation.override("en"):
+        assert ">22:30 UTC</time>" in shown("{{ at|hour }}", at=late)
+        assert f">{late.day + 1} " in shown("{{ at|hour }}", at=late + timedelta(hours=2))
+        told = shown("{{ text|local_hours:'seconds' }}", text=f"Likely {late:%Y-%m-%dT%H:%M:%SZ}.")
+        assert ">22:30:00 UTC</time>." in told
+        assert shown("{{ at|hour }}", at=None) == "–"
+
+
 def test_what_ended_before_it_started_lasted_nothing(frozen: FrozenClock) -> None:
     start = frozen()
     assert shown("{% lasted a b %}", a=start, b=start - timedelta(seconds=90)) == "0\u00a0s"

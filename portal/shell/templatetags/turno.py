@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from urllib.parse import urlencode
 
@@ -113,9 +113,21 @@ def moment(value: datetime | str | None, precision: str = "minutes") -> SafeStri
     at = when(value)
     if at is None:
         return "–"
-    local = timezone.localtime(at)
-    this_year = local.year == timezone.localtime(clock.now()).year
+    this_year = timezone.localtime(at).year == timezone.localtime(clock.now()).year
     form = pgettext("date format", "j M H:i") if this_year else pgettext("date format", "j M Y H:i")
+    return _written(at, form, precision)
+
+
+@register.filter
+def hour(value: datetime | str | None, precision: str = "minutes") -> SafeString | str:
+    """As `moment`, without the date where that is today's: for what is about to happen."""
+    at = when(value)
+    today = at is not None and timezone.localdate(at) == timezone.localdate(clock.now())
+    return _written(at, "H:i", precision) if at is not None and today else moment(at, precision)
+
+
+def _written(at: datetime, form: str, precision: str) -> SafeString:
+    local = timezone.localtime(at)
     form += ":s" if precision == "seconds" else ""
     return format_html('<time datetime="{}">{} {}</time>', stamp(at), date_format(local, form), local.tzname())
 
@@ -123,10 +135,18 @@ def moment(value: datetime | str | None, precision: str = "minutes") -> SafeStri
 @register.filter
 def local_times(text: str, precision: str = "minutes") -> SafeString:
     """Time stamps inside a sentence, as everywhere on pages: in the reader's zone, with its name."""
+    return _with_times(text, lambda part: moment(part, precision))
+
+
+@register.filter
+def local_hours(text: str, precision: str = "minutes") -> SafeString:
+    """As `local_times`, without the date where that is today's."""
+    return _with_times(text, lambda part: hour(part, precision))
+
+
+def _with_times(text: str, written: Callable[[str], SafeString | str]) -> SafeString:
     parts = STAMP.split(text)
-    return format_html_join(
-        "", "{}", ((moment(part, precision) if place % 2 else part,) for place, part in enumerate(parts))
-    )
+    return format_html_join("", "{}", ((written(part) if place % 2 else part,) for place, part in enumerate(parts)))
 
 
 @register.filter

@@ -177,6 +177,12 @@ def test_many_are_counted_and_the_first_named() -> None:
     )
 
 
+def test_equal_ones_are_named_once_with_their_number() -> None:
+    waiting = [{"team": "t", "gpus": 1, "priority": 1, "waiting_s": 5}] * 4 + [{"team": "u", "gpus": 2, "priority": 1}]
+    shown = outlook({"verdict": "waits", "position": 6, "ahead": waiting, "alternatives": [], "as_of": None})
+    assert shown.more == "Before it: 4 × t with 1 GPU, priority 1; u with 2 GPU, priority 1."
+
+
 def test_who_would_go_is_told_also_where_that_leaves_no_node_with_room() -> None:
     note = {"code": "no_node_fits", "message": "Even then there is no node.", "needed": 3, "most_free": 2}
     victims = [{"team": "data", "gpus": 2, "priority": 10}]
