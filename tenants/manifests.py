@@ -79,11 +79,11 @@ class SpaceSpec:
 
 
 def space(spec: SpaceSpec) -> list[Manifest]:
-    """Everything, the namespace first."""
+    """Everything, the namespace first, then what gives Turno's own processes their rights in it."""
     return [
         _namespace(spec),
-        _service_account(spec),
         *(_role_binding(spec, role, account) for role, account in BOUND_ROLES),
+        _service_account(spec),
         *_network_policies(spec),
         _resource_quota(spec),
         _limit_range(spec),

@@ -49,9 +49,9 @@ def made(**fields: Any) -> dict[str, dict[str, Any]]:
 def test_the_objects_in_their_order() -> None:
     assert list(made()) == [
         "Namespace/turno-vision",
-        "ServiceAccount/workload",
         "RoleBinding/turno-tenant-worker",
         "RoleBinding/turno-tenant-logs",
+        "ServiceAccount/workload",
         "NetworkPolicy/default-deny",
         "NetworkPolicy/allow-dns",
         "NetworkPolicy/allow-platform",
