@@ -44,7 +44,7 @@ class Written:
 class Situation:
     """One workload, its newest run, the stored objects of all its runs, and the mirror.
 
-    `written`, `gone`: what the pass has done so far, kept even where it ends early.
+    `written`, `gone`: what the pass has done so far, kept even where it ends early. `asked`: uids that it had deleted.
     """
 
     workload: Workload
@@ -55,6 +55,7 @@ class Situation:
     seen: Observation = field(default_factory=Observation)
     written: Written = field(default_factory=Written)
     gone: list[RunObject] = field(default_factory=list)
+    asked: set[str] = field(default_factory=set)
 
     @property
     def kueue(self) -> list[MirrorObject]:

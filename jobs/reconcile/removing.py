@@ -59,8 +59,9 @@ def _delete(at: Situation, one: RunObject, gateway: ClusterGateway, lease: Lease
         if found is None or not is_of_run(at, found):
             return True
         uid = found["metadata"]["uid"]
-    lease.require()
-    gateway.delete(ref, uid=uid)
+    if uid not in at.asked:
+        lease.require()
+        gateway.delete(ref, uid=uid)
     left = gateway.get(ref)
     return left is None or left["metadata"]["uid"] != uid
 
@@ -145,6 +146,7 @@ def remove_strays(at: Situation, gateway: ClusterGateway, lease: Lease, now: dat
     for one in rows:
         lease.require()
         gateway.delete(ObjectRef(one.kind, one.name, one.namespace), uid=one.uid)
+        at.asked.add(one.uid)
     return len(rows)
 
 

@@ -193,6 +193,7 @@ CELERY_TASK_SOFT_TIME_LIMIT = 100
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_DB_REUSE_MAX = 10_000  # tasks on one database connection; `portal.celery` looks at it before each
 # The work table brings back what a lost message was about: nothing is acknowledged late, kept or restored, and a worker
 # whose broker goes away has nothing to put back (kombu cannot, and ends the worker when it tries).
 CELERY_BROKER_TRANSPORT_OPTIONS = {

@@ -12,6 +12,7 @@ has it, else on SQLite. Each figure stands in a module of its own, with its targ
 | `streams` | a web process with 1,000 idle long polls |
 | `outage` | an API server that is down for 60 s: what is acknowledged, and how fast it is made up for |
 | `idle` | requests in a minute of an idle Turno with 2,000 running workloads |
+| `memory` | resident memory of `watch` at 2,000 and 10,000 workloads, and a relist beside a typed client's list |
 
 `--rounds`, `--burst`, `--idle` and so on make them smaller or larger (`--help`). Figures are medians of rounds in which
 both sides take turns. Every line ends with the target and whether it was met; where one was not, the command ends

@@ -8,10 +8,14 @@ import tempfile
 from dataclasses import fields
 from pathlib import Path
 
-from tests.bench.cluster import admitted, burst, idle, lives, outage, streams
-from tests.bench.cluster.figures import missed, note, title
-from tests.bench.cluster.site import whole_site
-from tests.bench.cluster.sizes import Sizes
+import django
+
+django.setup()
+
+from tests.bench.cluster import admitted, burst, idle, lives, mirror, outage, streams  # noqa: E402  Django's registry
+from tests.bench.cluster.figures import missed, note, title  # noqa: E402
+from tests.bench.cluster.site import whole_site  # noqa: E402
+from tests.bench.cluster.sizes import Sizes  # noqa: E402
 
 FIGURES = {
     "lives": lives.measure,
@@ -21,6 +25,7 @@ FIGURES = {
     "streams": streams.measure,
     "outage": outage.measure,
     "idle": idle.measure,
+    "memory": mirror.measure,
 }
 
 
