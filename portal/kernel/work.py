@@ -30,7 +30,8 @@ LEASE = timedelta(seconds=5)
 RESEND_AFTER = timedelta(seconds=5)
 PARK_AFTER = 8
 LONGEST_BACKOFF = 30.0
-MOST_WAITING = 500
+ENOUGH_WAITING = 100
+MOST_SENT = 500
 
 log = logging.getLogger(__name__)
 
@@ -111,7 +112,11 @@ def begin(kind: str, object_id: UUID) -> None:
 
 
 def wake_many(kind: str, object_ids: Collection[UUID]) -> None:
-    """`wake` for many objects of one kind at once, in a fixed number of statements."""
+    """`wake` for many objects of one kind at once, in a fixed number of statements.
+
+    One that waits for a worker already is not told of again, however long it waits: were its message lost, the sweep
+    would find it.
+    """
     unit = current()
     now = clock.now()
     rows = Work.objects.filter(kind=kind, object_id__in=object_ids)
@@ -119,8 +124,7 @@ def wake_many(kind: str, object_ids: Collection[UUID]) -> None:
     Work.objects.bulk_create([Work(kind=kind, object_id=each) for each in sorted(new)], ignore_conflicts=True)
     rows.update(wanted_seq=F("wanted_seq") + 1, parked_reason="", attempts=0)
     rows.filter(Q(due_at=None) | Q(due_at__gt=now)).update(due_at=now)
-    stale = Q(queued_at=None) | Q(queued_at__lt=now - RESEND_AFTER)
-    unsent = list(rows.filter(stale).values_list("object_id", flat=True))
+    unsent = list(rows.filter(queued_at=None).values_list("object_id", flat=True))
     rows.filter(object_id__in=unsent).update(queued_at=now)
     unit.callbacks += [partial(broker.send, kind, str(object_id)) for object_id in unsent]
 
@@ -225,7 +229,7 @@ def _open() -> QuerySet[Work]:
     return Work.objects.filter(OPEN_WORK)
 
 
-def due(limit: int = MOST_WAITING) -> QuerySet[Work]:
+def due(limit: int = MOST_SENT) -> QuerySet[Work]:
     """Rows that somebody should look at now: nobody holds them, nobody was told in the last five seconds.
 
     A pass that was begun and never ended (its lease ran out) is one that is missing, whatever the row says besides.
@@ -244,10 +248,12 @@ def due(limit: int = MOST_WAITING) -> QuerySet[Work]:
 def sweep(send: Callable[[str, str], bool] = broker.send, waiting: Callable[[], int] = broker.waiting) -> int:
     """Tells a worker about everything that is due; the number of messages sent. Every 2 s, from beat.
 
-    While workers are behind, telling them again would only make them slower: the queue is filled up to `MOST_WAITING`.
+    While workers have enough to do, telling them again would only make them slower.
     """
     sent = 0
-    for row in list(due(max(0, MOST_WAITING - waiting()))):
+    if waiting() >= ENOUGH_WAITING:
+        return sent
+    for row in list(due()):
         Work.objects.filter(pk=row.pk).update(queued_at=clock.now())
         if not send(row.kind, str(row.object_id)):
             Work.objects.filter(pk=row.pk).update(queued_at=None)

@@ -81,3 +81,17 @@ def test_nobody_to_wake_is_no_message(sent: list[tuple[str, str]]) -> None:
         work.wake_many("workload", [])
 
     assert rows() == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_waits_for_a_worker_is_not_told_of_again_however_long_it_waits(
+    frozen: FrozenClock, sent: list[tuple[str, str]]
+) -> None:
+    one = uuid.uuid4()
+    for _ in range(4):
+        with transaction():
+            work.wake_many("workload", [one])
+        frozen.move(seconds=20)
+    assert Work.objects.get(object_id=one).wanted_seq == 4
+    assert [found.object_id for found in work.due()] == [one], "the sweep finds it"
+    assert len(sent) == 1

@@ -226,9 +226,8 @@ def test_while_workers_are_behind_the_sweep_tells_them_nothing_twice(frozen) -> 
         told.append(object_id)
         return True
 
-    assert work.sweep(send, lambda: work.MOST_WAITING) == 0
-    assert work.sweep(send, lambda: work.MOST_WAITING - 2) == 2
-    assert work.sweep(send, lambda: 0) == 1
+    assert work.sweep(send, lambda: work.ENOUGH_WAITING) == 0
+    assert work.sweep(send, lambda: work.ENOUGH_WAITING - 1) == 3
     assert len(set(told)) == 3
 
 

@@ -71,7 +71,7 @@ def rest(site: Site) -> None:
         listed: Any = site.gateway.list("Job", limit=5000).items
         return all((one.get("status") or {}).get("completionTime") for one in listed) and not site.count("running")
 
-    wait_until(over, "what was made has come to its end", WITHIN, every=1)
+    wait_until(over, "what was made has come to its end", WITHIN, every=3)
     time.sleep(2)
 
 
