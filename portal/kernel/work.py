@@ -19,7 +19,7 @@ from uuid import UUID
 import structlog
 from django.db import IntegrityError, connection
 from django.db import transaction as django_transaction
-from django.db.models import Count, F, Q, QuerySet
+from django.db.models import Case, Count, DateTimeField, F, Q, QuerySet, Value, When
 from django.db.models.functions import Now
 
 from portal.kernel import broker, clock
@@ -196,28 +196,36 @@ def run(kind: str, object_id: UUID, one_pass: Callable[[Lease], float | None]) -
 
 def _release(lease: Lease, *, again: float | None, failed: str, parkable: bool) -> bool:
     """Gives the lease back; True when something newer is already wanted."""
+    held = Work.objects.filter(pk=lease.row_id, lease_token=lease.token)
+    if failed:
+        _back_off(held, again=again, failed=failed, parkable=parkable)
+        return False
+    now = clock.now()
+    due = None if again is None else now + timedelta(seconds=again)
+    newer = Work.objects.filter(pk=lease.row_id, wanted_seq__gt=lease.seq)
     with transaction():
-        held = Work.objects.filter(pk=lease.row_id, lease_token=lease.token)
+        # One statement decides: a wake that comes between reading and writing would be postponed with the rest.
+        at_once = Case(
+            When(wanted_seq__gt=lease.seq, then=Value(now)), default=Value(due), output_field=DateTimeField()
+        )
+        given = held.update(lease_token=None, lease_until=None, attempts=0, done_seq=lease.seq, due_at=at_once)
+        return bool(given) and newer.exists()
+
+
+def _back_off(held: QuerySet[Work], *, again: float | None, failed: str, parkable: bool) -> None:
+    with transaction():
         row = held.first()
         if row is None:
-            return False
-        newer = row.wanted_seq > lease.seq
-        if failed:
-            parked = parkable and row.attempts + 1 >= PARK_AFTER
-            wait = again if again is not None else _backoff(row.attempts)
-            held.update(
-                lease_token=None,
-                lease_until=None,
-                attempts=row.attempts + 1,
-                due_at=None if parked else clock.now() + timedelta(seconds=wait),
-                parked_reason=failed if parked else "",
-            )
-            return False
-        due = None if again is None else clock.now() + timedelta(seconds=again)
+            return
+        parked = parkable and row.attempts + 1 >= PARK_AFTER
+        wait = again if again is not None else _backoff(row.attempts)
         held.update(
-            lease_token=None, lease_until=None, attempts=0, done_seq=lease.seq, due_at=clock.now() if newer else due
+            lease_token=None,
+            lease_until=None,
+            attempts=row.attempts + 1,
+            due_at=None if parked else clock.now() + timedelta(seconds=wait),
+            parked_reason=failed if parked else "",
         )
-        return newer
 
 
 def _backoff(attempts: int) -> float:

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 from django.db import transaction as django_transaction
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from portal.kernel import broker, clock, work
@@ -72,6 +73,37 @@ def test_what_is_wanted_during_a_pass_is_done_by_one_more_pass(frozen) -> None:
     assert work.run(KIND, one, one_pass)
     assert seen == [1, 2]
     assert row(one).done_seq == row(one).wanted_seq == 2
+
+
+@pytest.mark.django_db
+def test_a_wake_at_the_very_end_of_a_pass_is_not_postponed_with_the_rest(
+    frozen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It comes after the pass, and before anything of its end is written."""
+    one = uuid.uuid4()
+    wake(one)
+    release = work._release
+    late = [True]
+
+    def released(lease: work.Lease, **how: object) -> bool:
+        update = QuerySet.update
+
+        def updated(rows: QuerySet[Work], **values: object) -> int:
+            if late:
+                late.clear()
+                wake(one)
+            return update(rows, **values)
+
+        monkeypatch.setattr(QuerySet, "update", updated)
+        try:
+            return release(lease, **how)
+        finally:
+            monkeypatch.setattr(QuerySet, "update", update)
+
+    monkeypatch.setattr(work, "_release", released)
+    passes: list[int] = []
+    work.run(KIND, one, lambda lease: passes.append(lease.seq) or 300.0)
+    assert passes == [1, 2]
 
 
 @pytest.mark.django_db
