@@ -37,6 +37,8 @@ def one(lease: Lease, gateway: ClusterGateway) -> float | None:
     _record(lease, space, done)
     if done.retry:
         raise Retry(done.problem, after=done.again)
+    if done.forbidden and not space.ready:  # the server may not know yet of the rights that were just given
+        raise Retry(done.problem)
     return done.again
 
 

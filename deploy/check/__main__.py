@@ -60,10 +60,12 @@ def all_checks(scratch: Path) -> list[Check]:
         Check("templates", "templates in form", tool("djade", "--target-version", "5.2", "--check", *templates())),
         Check("html", "no faults in the templates' HTML", tool("djlint", "--lint", "--quiet", "templates")),
         Check("messages", "every sentence is translated and compiled", module("deploy.messages", "check")),
+        Check("kubernetes", "deploy/kubernetes is whole, restricted and least", module("pytest", "-q", "-n0", INSTALL)),
         Check("architecture", "single writer, budgets, generated parts", module("pytest", "-q", "tests/architecture")),
     ]
 
 
+INSTALL = "tests/tooling/test_kubernetes_files.py"
 VALIDATE = ("--validate", "--fail-on-warn", "--file", os.devnull)
 
 

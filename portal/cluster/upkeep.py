@@ -12,7 +12,15 @@ from typing import Any, Protocol
 from portal.cluster import names, selectors
 from portal.cluster.applied import NameTaken, Outcome, keep
 from portal.cluster.models import Cluster
-from portal.cluster.port import ClusterError, ClusterGateway, JsonObject, Missing, NamespaceTerminating, ObjectRef
+from portal.cluster.port import (
+    ClusterError,
+    ClusterGateway,
+    Forbidden,
+    JsonObject,
+    Missing,
+    NamespaceTerminating,
+    ObjectRef,
+)
 from portal.kernel.work import Lease
 
 RESYNC = 600.0  # seconds: a floor under what the watcher tells
@@ -31,6 +39,7 @@ class Pass:
     """`outcome` None: it was not finished, and `problem` says why, in the server's words. `again` in seconds.
 
     `retry`: it will pass by itself. `blocked`: what is there is not usable (another's object, a namespace going away).
+    `forbidden`: our roles do not allow it, or not yet.
     """
 
     again: float
@@ -38,6 +47,7 @@ class Pass:
     problem: str = ""
     retry: bool = False
     blocked: bool = False
+    forbidden: bool = False
 
 
 def keep_objects(
@@ -81,4 +91,4 @@ def refusal(error: ClusterError) -> Pass:
     problem = f"{type(error).__name__}: {error.message}"[:1000]
     if error.retryable or isinstance(error, Missing):
         return Pass(error.retry_after or AGAIN_SOON, problem=problem, retry=True)
-    return Pass(AGAIN_REFUSED, problem=problem)
+    return Pass(AGAIN_REFUSED, problem=problem, forbidden=isinstance(error, Forbidden))

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from uuid import uuid4
 
 import pytest
 from pytest_django.fixtures import Settings
 
 from portal.cluster.factory import gateway as build
-from portal.cluster.port import ClusterGateway, JsonObject, ObjectRef
-from portal.kernel import work
+from portal.cluster.kube import KubeGateway
+from portal.cluster.port import ClusterGateway, Forbidden, JsonObject, ObjectRef
+from portal.kernel import clock, work
 from portal.kernel.actors import Person
 from portal.kernel.models import FeedEntry, Work
 from portal.kernel.transaction import transaction
@@ -213,3 +215,40 @@ def test_a_pass_that_lost_its_lease_records_nothing(stage: Stage) -> None:
     Work.objects.filter(kind="tenantspace").update(lease_token=None)
     assert stage.run().ready
     assert set(stage.inside()) == EXPECTED
+
+
+def refuse_accounts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server does not know yet that the worker may write in the namespace."""
+    real = KubeGateway.apply
+
+    def apply(self: KubeGateway, manifest: JsonObject, *, force: bool = False) -> JsonObject:
+        if manifest["kind"] == "ServiceAccount":
+            raise Forbidden("cannot patch resource serviceaccounts")
+        return real(self, manifest, force=force)
+
+    monkeypatch.setattr(KubeGateway, "apply", apply)
+
+
+def test_rights_that_are_not_known_yet_are_waited_for(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        refuse_accounts(patched)
+        space = stage.run()
+    assert (space.ready, space.problem) == (False, "Forbidden: cannot patch resource serviceaccounts")
+    due = Work.objects.get(kind="tenantspace").due_at
+    assert due is not None
+    assert due < clock.now() + timedelta(seconds=2)
+    assert stage.run().ready is True
+
+
+def test_rights_that_were_taken_away_later_are_asked_for_each_minute(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.run()
+    account = stage.inside()["ServiceAccount/workload"]
+    stage.gateway.delete(ObjectRef.of({**account, "kind": "ServiceAccount"}), uid=account["metadata"]["uid"])
+    stage.catch_up()
+    refuse_accounts(monkeypatch)
+    assert stage.run().ready is True
+    due = Work.objects.get(kind="tenantspace").due_at
+    assert due is not None
+    assert due > clock.now() + timedelta(seconds=50)
