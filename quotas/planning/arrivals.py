@@ -42,6 +42,13 @@ class Past:
     def _times(self) -> list[float]:
         return [one.at for one in self.arrivals]
 
+    def expected(self, seconds: float) -> int:
+        """How many come in so long a time, by the pace of the past."""
+        if len(self.arrivals) < LEAST_ARRIVALS:
+            return 0
+        span = max(self.arrivals[-1].at - self.since, LEAST_SPAN_S)
+        return min(MOST_ARRIVALS, round(len(self.arrivals) * seconds / span))
+
     def again(self, now: float, rng: Random, *, ahead: float = AHEAD_S) -> Iterator[Arrival]:
         """What may come from `now` on, so many seconds ahead, with times from then on and keys of its own."""
         span = now - self.since
@@ -54,9 +61,9 @@ class Past:
         while start < ahead:
             begin = now - DAY * rng.randint(1, days) if days >= 2 else self.since + rng.random() * (span - block)
             for one in self.arrivals[bisect_left(times, begin) : bisect_left(times, begin + block)]:
-                number += 1
-                if number > MOST_ARRIVALS:
+                if number == MOST_ARRIVALS:
                     return
+                number += 1
                 at = now + start + one.at - begin
                 if at > now + ahead:
                     return

@@ -12,7 +12,7 @@ from random import Random
 from typing import Literal
 
 from portal.admission import Engine, replay_forward
-from quotas.planning.arrivals import AHEAD_S, NOBODY, Past
+from quotas.planning.arrivals import AHEAD_S, MOST_ARRIVALS, NOBODY, Past
 from quotas.planning.lengths import AS_SEEN, NEVER_ENDS, Length, Warp
 
 HORIZON_S = 14 * 86_400.0
@@ -48,9 +48,11 @@ class Scene:
     past: Past = NOBODY  # who came before, as a sample of who may come
 
 
-def samples_for(members: int) -> int:
-    """How often a queue of this size is played on: often enough for tenths, and at bounded cost."""
-    return max(LEAST_SAMPLES, min(MOST_SAMPLES, EFFORT // max(members, 1)))
+def samples_for(members: int, past: Past = NOBODY) -> int:
+    """How often a queue of this size is played on: often enough for tenths, and at bounded cost, of those who may come
+    too."""
+    played = members + past.expected(FIRST_REACH_S)
+    return max(LEAST_SAMPLES, min(MOST_SAMPLES, EFFORT // max(played, 1)))
 
 
 def estimates(scene: Scene, watched: frozenset[str], *, samples: int) -> dict[str, Estimate]:
@@ -71,10 +73,10 @@ def played(scene: Scene, watched: frozenset[str], *, samples: int) -> dict[str, 
     for sample in range(samples):
         mine = {key: shares[key][sample] for key in keys}
         while True:
-            found = _sample(scene, watched, mine, Random(f"{seed}|{sample}"), reach)  # noqa: S311 no secret
+            found, came = _sample(scene, watched, mine, Random(f"{seed}|{sample}"), reach)  # noqa: S311 no secret
             last = max((found.get(key, inf) for key in watched), default=0.0)
-            if last <= scene.now + reach or reach >= AHEAD_S or not scene.past.arrivals:
-                break
+            if last <= scene.now + reach or reach >= AHEAD_S or came == MOST_ARRIVALS or not scene.past.arrivals:
+                break  # `reach` is kept for the next sample, which will look as far
             # Somebody waits longer than was looked ahead: more may come in between.
             reach = min(AHEAD_S, 4 * reach)
         for key in watched:
@@ -84,12 +86,13 @@ def played(scene: Scene, watched: frozenset[str], *, samples: int) -> dict[str, 
 
 def _sample(
     scene: Scene, watched: frozenset[str], shares: Mapping[str, float], rng: Random, reach: float
-) -> dict[str, float]:
-    """The starts in one course of things: who comes within `reach` seconds, and how long everything lasts."""
+) -> tuple[dict[str, float], int]:
+    """The starts in one course of things, and how many come within `reach` seconds in it."""
     coming = list(scene.past.again(scene.now, rng, ahead=reach))
     lasting = _Lasting(scene, shares, {one.spec.key: one.length for one in coming}, rng)
     arrivals = [one.spec for one in coming]
-    return replay_forward(scene.engine, lasting, scene.now, scene.now + HORIZON_S, watched, arrivals)
+    found = replay_forward(scene.engine, lasting, scene.now, scene.now + HORIZON_S, watched, arrivals)
+    return found, len(coming)
 
 
 class _Lasting(dict[str, float]):

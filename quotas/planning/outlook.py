@@ -116,7 +116,7 @@ def foresee(standing: Standing, known: Known) -> tuple[dict[UUID, Foreseen], int
             first.setdefault(one.workload_id, one)
     if not first:
         return {}, 0
-    samples = samples_for(len(standing.members))
+    samples = samples_for(len(standing.members), known.past)
     watched = frozenset(one.key for one in first.values())
     found = estimates(scene_of(standing, known), watched, samples=samples)
     now, correction = standing.now, known.correction

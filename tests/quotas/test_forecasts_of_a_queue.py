@@ -158,3 +158,11 @@ def test_what_is_known_survives_being_written() -> None:
 def test_large_queues_are_played_less_often() -> None:
     assert samples_for(10) == MOST_SAMPLES
     assert samples_for(100_000) == LEAST_SAMPLES
+
+
+def test_busy_queues_are_played_less_often() -> None:
+    often = Past(0.0, [Arrival(float(at), spec("old", float(at))) for at in range(0, 3600, 10)])
+    seldom = Past(0.0, [Arrival(float(at), spec("old", float(at))) for at in range(0, 360_000, 1000)])
+    assert samples_for(50, often) < samples_for(50, seldom) <= samples_for(50)
+    assert often.expected(600.0) == pytest.approx(60, abs=1)
+    assert Past(0.0, []).expected(600.0) == 0
