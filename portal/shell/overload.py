@@ -1,12 +1,14 @@
 """More requests at once than one process takes are refused in the API's own form, not in the server's bare words.
 
-Long polls and followed logs count: while they wait they hold no thread, but memory. Who is refused is asked to come
-back in a moment; a retry with the same `Idempotency-Key` is safe.
+Long polls and followed logs are counted by themselves: while they wait they hold no thread, but memory, and however
+many wait, everybody else is answered. Who is refused is asked to come back in a moment; a retry with the same
+`Idempotency-Key` is safe.
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,23 +20,30 @@ SENTENCE = "Too many requests are being answered at this moment; try again."
 
 
 def with_a_limit(application: Application, most: int = MOST) -> Application:
-    """Answers 503 with `Retry-After` while `most` requests are being answered; everything else goes on."""
-    running = 0
+    """Answers 503 with `Retry-After` while `most` requests of the same sort are being answered; all else goes on."""
+    running: Counter[bool] = Counter()
 
     async def handler(scope: Scope, receive: Receive, send: Send) -> None:
-        nonlocal running
         if scope["type"] != "http":
             await application(scope, receive, send)
-        elif running >= most:
+            return
+        waits = _waits(scope)
+        if running[waits] >= most:
             await _refuse(scope["path"], send)
-        else:
-            running += 1
-            try:
-                await application(scope, receive, send)
-            finally:
-                running -= 1
+            return
+        running[waits] += 1
+        try:
+            await application(scope, receive, send)
+        finally:
+            running[waits] -= 1
 
     return handler
+
+
+def _waits(scope: Scope) -> bool:
+    """Whether its answer comes later by its own wish (`wait=`, `follow=`)."""
+    query = scope.get("query_string", b"")
+    return b"wait=" in query or b"follow=" in query
 
 
 async def _refuse(path: str, send: Send) -> None:

@@ -29,7 +29,8 @@ class Crowd:
             raise RuntimeError
         await send({"type": "http.response.start", "status": 200, "headers": []})
 
-    async def ask(self, path: str, kind: str = "http") -> Sent:
+    async def ask(self, address: str, kind: str = "http") -> Sent:
+        path, _, query = address.partition("?")
         sent: Sent = []
 
         async def receive() -> Mapping[str, Any]:
@@ -38,7 +39,7 @@ class Crowd:
         async def send(message: Mapping[str, Any]) -> None:
             sent.append(message)
 
-        await self.guarded({"type": kind, "path": path}, receive, send)
+        await self.guarded({"type": kind, "path": path, "query_string": query.encode()}, receive, send)
         return sent
 
     async def fill(self, *paths: str) -> list[asyncio.Task[Sent]]:
@@ -94,3 +95,20 @@ def test_what_is_no_request_is_never_refused() -> None:
         return crowd.taken
 
     assert asyncio.run(story()) == 3
+
+
+@pytest.mark.parametrize("query", ["wait=60&for=finished", "tail=100&follow=true"])
+def test_however_many_wait_everybody_else_is_answered(query: str) -> None:
+    async def story() -> tuple[Sent, Sent]:
+        crowd = Crowd()
+        tasks = await crowd.fill(f"/api/v1/one/?{query}", f"/api/v1/two/?{query}")
+        one_more = await crowd.ask(f"/api/v1/three/?{query}")
+        other = asyncio.create_task(crowd.ask("/api/v1/me/"))
+        await asyncio.sleep(0)
+        crowd.door.set()
+        await asyncio.gather(*tasks)
+        return one_more, await other
+
+    one_more, other = asyncio.run(story())
+    assert one_more[0]["status"] == 503
+    assert other[0]["status"] == 200
