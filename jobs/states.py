@@ -98,6 +98,7 @@ class Reason(StrEnum):
     OUT_OF_MEMORY = "out_of_memory"
     EXIT_CODE = "exit_code"
     POD_EVICTED = "pod_evicted"
+    POD_DELETED = "pod_deleted"
     NODE_FAILURE = "node_failure"
     DEADLINE_EXCEEDED = "deadline_exceeded"
     DEACTIVATED = "deactivated"
@@ -240,6 +241,9 @@ EXPLANATIONS: Mapping[Reason, Explanation] = {
         S.FAILED, _("Container %(container)s of pod %(pod)s ended with exit code %(code)s."), _("Look at its logs.")
     ),
     R.POD_EVICTED: Explanation(S.FAILED, _("Pod %(pod)s was evicted by its node: %(text)s"), _START_AGAIN),
+    R.POD_DELETED: Explanation(
+        S.FAILED, _("Pod %(pod)s was deleted from outside; nothing of the program itself had failed."), _START_AGAIN
+    ),
     R.NODE_FAILURE: Explanation(S.FAILED, _("Node failure: node %(node)s of pod %(pod)s was lost."), _START_AGAIN),
     R.DEADLINE_EXCEEDED: Explanation(
         S.FAILED, _("It ran longer than its limit of %(seconds)s seconds."), _("Raise max_duration and start it again.")

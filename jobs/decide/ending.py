@@ -14,6 +14,8 @@ from jobs.states import Reason
 AWAIT_PODS = timedelta(seconds=10)
 LOOK_AGAIN = 1.0
 MOST_RESTARTS = 5
+# What a container ends with that was told to go, or was made to: SIGTERM and SIGKILL.
+TOLD_TO_GO = (143, 137)
 
 
 def job_ended(record: Record, seen: Observation, job: JobStatus, now: datetime) -> Verdict:
@@ -67,9 +69,9 @@ def _lost_node(record: Record, seen: Observation) -> Verdict | None:
 
 
 def cause_of(record: Record, pods: Iterable[Pod]) -> Verdict | None:
-    """Why pods failed: memory, then the node, then the exit code. None where they say nothing."""
+    """Why pods failed: memory, then the node, then the exit code, then who deleted them. None: they say nothing."""
     found = list(pods)
-    for find in (_memory, _disruption, _exit):
+    for find in (_memory, _disruption, _exit, _deleted):
         for pod in found:
             verdict = find(record, pod)
             if verdict is not None:
@@ -96,12 +98,23 @@ def _disruption(record: Record, pod: Pod) -> Verdict | None:
 def _exit(record: Record, pod: Pod) -> Verdict | None:
     for container in pod.containers:
         one = container.ended
-        if one is not None and one.code != 0:
+        if one is not None and one.code != 0 and not _told_to_go(pod, one):
             told = {"container": container.name, "pod": pod.name}
             if one.reason in ("StartError", "ContainerCannotRun"):
                 text = container.waiting_text or pod.message or one.reason
                 return Verdict(Reason.CONTAINER_CONFIG, told | {"text": text}, exit_code=one.code)
             return Verdict(Reason.EXIT_CODE, told | {"code": one.code}, exit_code=one.code)
+    return None
+
+
+def _told_to_go(pod: Pod, end: Ended) -> bool:
+    """Its pod is being deleted: a job's others when one has failed, or all of them when their namespace goes."""
+    return pod.deleting and end.code in TOLD_TO_GO
+
+
+def _deleted(record: Record, pod: Pod) -> Verdict | None:
+    if any(container.ended is not None and _told_to_go(pod, container.ended) for container in pod.containers):
+        return Verdict(Reason.POD_DELETED, {"pod": pod.name})
     return None
 
 

@@ -32,6 +32,7 @@ RETRIED = frozenset(
         Reason.EXIT_CODE,
         Reason.OUT_OF_MEMORY,
         Reason.POD_EVICTED,
+        Reason.POD_DELETED,
         Reason.NODE_FAILURE,
         Reason.UNKNOWN_FAILURE,
     }

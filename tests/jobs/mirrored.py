@@ -59,6 +59,7 @@ def pod(
     gated: bool = False,
     conditions: tuple[dict[str, Any], ...] = (),
     run: int = 1,
+    deleting: bool = False,
     **status: Any,
 ) -> Seen:
     spec: dict[str, Any] = {"nodeName": node} if node else {}
@@ -66,7 +67,7 @@ def pod(
         spec["schedulingGates"] = [{"name": "kueue.x-k8s.io/admission"}]
     said = [condition("Ready", true=ready), *conditions]
     data = {
-        "metadata": {},
+        "metadata": {"deletionTimestamp": "2026-12-01T09:00:00Z"} if deleting else {},
         "spec": spec,
         "status": {"phase": phase, "conditions": said, "containerStatuses": list(containers), **status},
     }

@@ -95,6 +95,9 @@ class TestEnds:
             (ended(137, "OOMKilled"), {}, Reason.OUT_OF_MEMORY, 137),
             (ended(0, "OOMKilled"), {}, Reason.OUT_OF_MEMORY, 0),
             (ended(0), {"reason": "Evicted", "message": "low on disk"}, Reason.POD_EVICTED, None),
+            (ended(143), {"deleting": True}, Reason.POD_DELETED, None),
+            (ended(137), {"deleting": True}, Reason.POD_DELETED, None),
+            (ended(7), {"deleting": True}, Reason.EXIT_CODE, 7),
             (ended(128, "StartError"), {}, Reason.CONTAINER_CONFIG, 128),
             (ended(0), {"reason": "NodeLost"}, Reason.NODE_FAILURE, None),
             (
@@ -115,6 +118,12 @@ class TestEnds:
         bad = pod("p9", container(state=ended(3)), phase="Failed")
         found = said(run_of(job(FAILED, failed=1), *pods, bad, kueue=(admitted(count=4),)))
         assert found.params == {"container": "main", "pod": "p9", "code": 3}
+
+    def test_pods_that_went_because_another_failed_are_not_the_cause(self) -> None:
+        gone = [pod(f"p{n}", container(state=ended(143)), phase="Failed", deleting=True) for n in range(3)]
+        bad = pod("p9", container(state=ended(3)), phase="Failed")
+        found = said(run_of(job(FAILED, failed=4), *gone, bad, kueue=(admitted(count=4),)))
+        assert (found.reason, found.params["pod"]) == (Reason.EXIT_CODE, "p9")
 
     def test_the_cause_is_awaited_for_a_moment_and_not_for_ever(self) -> None:
         seen = run_of(job(FAILED, failed=1), pod(phase="Running"), kueue=(admitted(),))
