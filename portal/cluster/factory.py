@@ -12,7 +12,7 @@ from django.core.exceptions import ImproperlyConfigured
 from portal.cluster.kube import Connection, KubeGateway, Timeouts
 from portal.cluster.models import Cluster
 from portal.cluster.names import field_manager
-from portal.cluster.port import ClusterGateway
+from portal.cluster.port import ClusterGateway, ClusterInspector
 from portal.kernel.work import Lease, Retry
 
 # A pass holds its object for five seconds at a time. Each call begins with most of them left and is over before they
@@ -42,6 +42,15 @@ def gateway(
 ) -> ClusterGateway:
     """The door to this cluster; one client per process and connection. Raises ImproperlyConfigured where this process
     has no such connection (web never has one)."""
+    return _build(cluster, timeouts, before_call)
+
+
+def inspector(cluster: Cluster) -> ClusterInspector:
+    """The same door, for what an administrator asks. Raises ImproperlyConfigured as `gateway` does."""
+    return _build(cluster, None, None)
+
+
+def _build(cluster: Cluster, timeouts: Timeouts | None, before_call: Callable[[], None] | None) -> KubeGateway:
     target = settings.CLUSTER_CONNECTIONS.get(cluster.connection)
     if not target:
         raise ImproperlyConfigured(

@@ -37,6 +37,7 @@ from portal.cluster.port import (
     Page,
     Propagation,
     Resource,
+    Right,
     ServerTrouble,
     Unauthorized,
     Unreachable,
@@ -51,6 +52,7 @@ _APPLY = "application/apply-patch+yaml"
 _MERGE = "application/merge-patch+json"
 _JSON = "application/json"
 _VISIBILITY = "visibility.kueue.x-k8s.io/v1beta2"
+_REVIEWS = "authorization.k8s.io/v1"
 _MOST_PENDING = 10_000
 _RENEW_EVERY = 5.0
 _POOL = 64
@@ -246,6 +248,20 @@ class KubeGateway:
         found = [each.get("metadata") or {} for each in items]
         return [f"{each.get('namespace', '')}/{each.get('name', '')}" for each in found]
 
+    def look(self, path: str) -> tuple[JsonObject, str]:
+        with _as_cluster_errors():
+            response = self._send("GET", path, {}, self._timeouts.answer)
+            data = response.data
+        return _as_object(data), response.headers.get("Date", "")
+
+    def allowed(self, right: Right) -> bool:
+        body = {"apiVersion": _REVIEWS, "kind": "SelfSubjectAccessReview"}
+        spec = {"resourceAttributes": right.attributes()}
+        answer = self._json(
+            "POST", f"/apis/{_REVIEWS}/selfsubjectaccessreviews", body={**body, "spec": spec}, content_type=_JSON
+        )
+        return bool((answer.get("status") or {}).get("allowed"))
+
     def _json(
         self,
         method: str,
@@ -261,13 +277,7 @@ class KubeGateway:
         with _as_cluster_errors():
             response = self._send(method, path, query or {}, self._timeouts.answer, body, content_type)
             data = response.data
-        try:
-            answer = orjson.loads(data)
-        except orjson.JSONDecodeError as error:
-            raise ServerTrouble(f"the answer is not JSON: {data[:200]!r}") from error
-        if not isinstance(answer, dict):
-            raise ServerTrouble(f"the answer is not an object: {data[:200]!r}")
-        return answer
+        return _as_object(data)
 
     @contextmanager
     def _stream(self, path: str, query: Mapping[str, str], *, silence: float) -> Iterator[Iterator[bytes]]:
@@ -312,6 +322,16 @@ class KubeGateway:
         if isinstance(error, Unauthorized) and self._connection.renew():
             log.warning("the cluster refused our credentials; they are read again")
         raise error
+
+
+def _as_object(data: bytes) -> JsonObject:
+    try:
+        answer = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        raise ServerTrouble(f"the answer is not JSON: {data[:200]!r}") from error
+    if not isinstance(answer, dict):
+        raise ServerTrouble(f"the answer is not an object: {data[:200]!r}")
+    return answer
 
 
 _ADDRESS = re.compile(r"HTTPS?Connection(Pool)?\([^)]*\): ")

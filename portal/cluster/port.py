@@ -102,6 +102,23 @@ class WatchEvent:
 
 
 @dataclass(frozen=True)
+class Right:
+    """One thing that a role allows. `resource` may be `pods/log`; without a namespace it is meant for all of them."""
+
+    verb: str
+    group: str
+    resource: str
+    namespace: str = ""
+    name: str = ""
+
+    def attributes(self) -> dict[str, str]:
+        """As a SelfSubjectAccessReview asks for it."""
+        resource, _, subresource = self.resource.partition("/")
+        asked = {"verb": self.verb, "group": self.group, "resource": resource, "subresource": subresource}
+        return {**asked, "namespace": self.namespace, "name": self.name}
+
+
+@dataclass(frozen=True)
 class Discovery:
     """What the server is and serves: version text, and `group/version -> kinds`."""
 
@@ -246,3 +263,13 @@ class ClusterGateway(Protocol):
     def pending(self, cluster_queue: str) -> Sequence[str]:
         """`namespace/name` of the Kueue Workloads that wait in a ClusterQueue, in the order in which Kueue will try
         them (its visibility API). Raises Missing where there is no such API or no such queue."""
+
+
+class ClusterInspector(Protocol):
+    """What an administrator's check asks beside the objects that Turno keeps."""
+
+    def look(self, path: str) -> tuple[JsonObject, str]:
+        """The answer to a GET of this path, and its Date header as it is. Raises Missing where nothing is there."""
+
+    def allowed(self, right: Right) -> bool:
+        """Whether the server would let us."""
