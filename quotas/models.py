@@ -308,9 +308,9 @@ class Forecast(models.Model):
 
 
 class ForecastPass(models.Model):
-    """The newest round of forecasts on one cluster: what it had seen, what it cost, and what it took for durations.
+    """The newest round of forecasts on one cluster: what it had seen, what it cost, and what it says of newcomers.
 
-    `seen` changes with the queues; `durations` is `planning.lengths.Known` as JSON, for previews between two rounds.
+    `seen` changes with the queues; `durations` holds under `newcomers` what `planning.newcomers` found, for previews.
     """
 
     cluster_id = models.UUIDField(primary_key=True)

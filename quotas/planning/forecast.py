@@ -16,7 +16,8 @@ from quotas.planning.arrivals import AHEAD_S, MOST_ARRIVALS, NOBODY, Past
 from quotas.planning.lengths import AS_SEEN, NEVER_ENDS, Length, Warp
 
 HORIZON_S = 14 * 86_400.0
-MOST_SAMPLES, LEAST_SAMPLES = 60, 20
+# The smallest and the largest of nine are their tenths: fewer have none.
+MOST_SAMPLES, LEAST_SAMPLES = 60, 9
 # Workloads that one forecast may play through, over all of its samples.
 EFFORT = 6_000
 FIRST_REACH_S = 1800.0
@@ -58,8 +59,8 @@ def samples_for(members: int, past: Past = NOBODY) -> int:
 def estimates(scene: Scene, watched: frozenset[str], *, samples: int) -> dict[str, Estimate]:
     """For each watched key, when it is admitted first."""
     starts = played(scene, watched, samples=samples)
-    basis = _basis(scene)
-    return {key: judged(found, _why_not(scene), basis) for key, found in starts.items()}
+    basis, why_not = _basis(scene), _why_not(scene)
+    return {key: judged(found, why_not, basis) for key, found in starts.items()}
 
 
 def played(scene: Scene, watched: frozenset[str], *, samples: int) -> dict[str, list[float]]:

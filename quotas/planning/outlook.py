@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from portal.admission import WorkloadSpec
 from portal.kernel import clock
-from quotas.models import Allocation, ForecastPass
+from quotas.models import Allocation
 from quotas.planning.arrivals import NOBODY, Arrival, Past
 from quotas.planning.correction import Correction
 from quotas.planning.forecast import Estimate, Scene, estimates, samples_for
-from quotas.planning.forecasts import latest, outcomes
+from quotas.planning.forecasts import outcomes
 from quotas.planning.known import Known
 from quotas.planning.lengths import History, Interval, Length, Template
 from quotas.planning.preview import Asked, spec_of
@@ -24,8 +23,6 @@ REMEMBERED = timedelta(days=60)
 MOST_REMEMBERED = 5000
 # Whatever else closes an interval, the work would have gone on.
 ENDED = frozenset({"finished", "stopped", "deleted", "ended"})
-# A preview is asked for while somebody types: it plays fewer times than a kept forecast, and large queues not at all.
-PREVIEW_SAMPLES, PREVIEW_MEMBERS = 20, 100
 
 
 @dataclass(frozen=True)
@@ -103,7 +100,7 @@ class Foreseen:
     played: Estimate
 
 
-def foresee(standing: Standing, known: Known) -> tuple[dict[UUID, Foreseen], int]:
+def foresee(standing: Standing, known: Known, scene: Scene) -> tuple[dict[UUID, Foreseen], int]:
     """An estimate for every workload of ours that waits whole, and from how many samples.
 
     Those that the model admits at once (`hasty`) do not wait in its eyes: they are left out.
@@ -118,36 +115,7 @@ def foresee(standing: Standing, known: Known) -> tuple[dict[UUID, Foreseen], int
         return {}, 0
     samples = samples_for(len(standing.members), known.past)
     watched = frozenset(one.key for one in first.values())
-    found = estimates(scene_of(standing, known), watched, samples=samples)
+    found = estimates(scene, watched, samples=samples)
     now, correction = standing.now, known.correction
     told = {key: Foreseen(one, correction.applied(found[one.key], now), found[one.key]) for key, one in first.items()}
     return told, samples
-
-
-def foresee_request(standing: Standing, asked: Asked) -> Estimate | None:
-    """When a request that would wait would likely start; None where no round of forecasts has been made yet."""
-    row = ForecastPass.objects.filter(cluster_id=standing.cluster_id).first()
-    if row is None:
-        return None
-    spec = spec_of(standing, asked)
-    if len(standing.members) > PREVIEW_MEMBERS:
-        return _after_the_one_before(standing, spec)
-    known = Known.from_json(row.durations)
-    engine = standing.engine.fork(explains=False, instant_release=True)
-    engine.submit(spec)
-    scene = scene_of(standing, known)
-    scene = replace(scene, engine=engine, waiting=[*scene.waiting, spec.key])
-    played = estimates(scene, frozenset({spec.key}), samples=PREVIEW_SAMPLES)[spec.key]
-    return known.correction.applied(played, standing.now)
-
-
-def _after_the_one_before(standing: Standing, spec: WorkloadSpec) -> Estimate | None:
-    """The kept forecast of whoever would be next before it in its queue; None where there is none."""
-    line = [one for one in standing.waiting(spec.queue) if one.priority >= spec.priority]
-    before = [one.workload_id for one in line if one.workload_id is not None]
-    kept = latest(before[-1:])
-    if not kept:
-        return None
-    found = kept[before[-1]]
-    p10, p50, p90 = (None if at is None else at.timestamp() for at in (found.p10, found.p50, found.p90))
-    return Estimate(p10, p50, p90, found.basis, found.why)

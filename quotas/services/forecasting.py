@@ -16,7 +16,8 @@ from portal.kernel.leader import Leadership
 from portal.kernel.transaction import transaction
 from quotas.models import Allocation, Forecast, ForecastPass
 from quotas.planning.calibration import calibration
-from quotas.planning.outlook import Foreseen, Survey, foresee, known_of, remembered
+from quotas.planning.newcomers import newcomers
+from quotas.planning.outlook import Foreseen, Survey, foresee, known_of, remembered, scene_of
 from quotas.planning.standing import standing
 
 EVERY = timedelta(seconds=60)
@@ -80,7 +81,9 @@ def _round(cluster_id: UUID, seen: str, survey: Survey) -> int:
     if state.as_of is None:
         return 0
     known = known_of(state, survey, remembered(cluster_id))
-    found, samples = foresee(state, known)
+    scene = scene_of(state, known)
+    found, samples = foresee(state, known, scene)
+    kept = {"newcomers": newcomers(state, scene, known.correction)}
     runs = {key: run for key, (_, run) in survey.live.items()}
     with transaction():
         _settle(cluster_id, frozenset(one.workload_id for one in state.members.values() if one.workload_id), now)
@@ -93,7 +96,7 @@ def _round(cluster_id: UUID, seen: str, survey: Survey) -> int:
                 "made_at": now,
                 "took_ms": int((clock.monotonic() - began) * 1000),
                 "samples": samples,
-                "durations": known.as_json(),
+                "durations": kept,
             },
         )
     return len(found)

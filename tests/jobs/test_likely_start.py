@@ -14,7 +14,7 @@ from portal.kernel.actors import Person
 from portal.telemetry import metrics
 from quotas import planning
 from quotas.models import Allocation, Forecast
-from quotas.planning import outlook
+from quotas.planning import forecast
 from quotas.services import forecasting
 from tenants.models import User
 from tests.factories import jobs
@@ -196,19 +196,28 @@ def test_the_share_within_the_band_is_a_metric(stage: Stage, owner: Person) -> N
     assert b'turno_forecasts{cluster="demo",figure="by_p90"}' in metrics.render()[0]
 
 
-def test_behind_a_long_queue_the_last_kept_forecast_speaks(
-    stage: Stage, owner: Person, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_behind_a_queue_the_kept_forecast_of_the_last_speaks(stage: Stage, owner: Person) -> None:
     past_jobs(stage, owner, [600 + 10 * n for n in range(30)])
     job(stage, owner, "first")
     row = job(stage, owner, "second")
     stage.run(3)
     services.forecast_all()
-    monkeypatch.setattr(outlook, "PREVIEW_MEMBERS", 1)
     body = jobs.request("training", name="third", flavor="h100", gpus=1)
     found = services.preview(owner, kind="training", data=body).preview
     assert found is not None
     assert found["likely_start"]["p50"] == planning.latest([row.pk])[row.pk].p50
+
+
+def test_no_request_plays_the_queue(stage: Stage, owner: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    past_jobs(stage, owner, [600 + 10 * n for n in range(30)])
+    job(stage, owner, "first")
+    stage.run(3)
+    services.forecast_all()
+    monkeypatch.setattr(forecast, "played", None)
+    body = jobs.request("training", name="second", flavor="h100", gpus=1)
+    found = services.preview(owner, kind="training", data=body).preview
+    assert found is not None
+    assert found["likely_start"] is not None
 
 
 def test_late_starts_make_the_next_band_wider(stage: Stage, owner: Person) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from math import inf
 from random import Random
-from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -13,9 +12,7 @@ from hypothesis import strategies as st
 
 from portal.admission import ClusterQueueSpec, Engine, FlavorQuota, PodSet, QuotaCell, ResourceGroup, WorkloadSpec
 from quotas.planning.arrivals import Arrival, Past
-from quotas.planning.correction import Correction, Stretch
 from quotas.planning.forecast import LEAST_SAMPLES, MOST_SAMPLES, Scene, estimates, judged, quantile, samples_for
-from quotas.planning.known import Known
 from quotas.planning.lengths import Curve, Length
 
 GPU = "nvidia.com/gpu"
@@ -140,19 +137,6 @@ def test_what_came_comes_again_in_order_with_keys_of_its_own() -> None:
 
 def test_too_little_past_draws_nobody() -> None:
     assert list(Past(0.0, [Arrival(1.0, spec("old", 1.0))]).again(1000.0, Random(1))) == []
-
-
-def test_what_is_known_survives_being_written() -> None:
-    of = {UUID(int=1): HOUR, UUID(int=2): Length(None, 60.0), UUID(int=3): Length()}
-    podset = PodSet("main", 2, {GPU: 1}, 1, frozenset({"h100"}))
-    shared = Arrival(5.0, WorkloadSpec("", "team", 3, 0.0, (podset,)), HOUR)
-    correction = Correction((Stretch(0.5, 2.0), Stretch(), Stretch(1.5, 1.0)))
-    known = Known(of, Past(1.0, [shared, replace(shared, at=9.0)]), correction)
-    written = known.as_json()
-    assert len(written["curves"]) == 1
-    assert len(written["shapes"]) == 1
-    assert Known.from_json(written) == known
-    assert Known.from_json({}) == Known({}, Past(0.0, []))
 
 
 def test_large_queues_are_played_less_often() -> None:
