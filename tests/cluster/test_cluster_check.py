@@ -140,12 +140,11 @@ def test_a_missing_right_is_a_fault_with_its_name() -> None:
 
 
 @pytest.mark.parametrize("process", rights.PROCESSES)
-def test_the_roles_of_the_install_grant_every_right_that_is_asked_for(process: str) -> None:
+def test_the_roles_of_the_install_grant_the_rights_that_are_asked_for_and_no_more(process: str) -> None:
     asked = list(rights.needed(process, ("team",)))
-    assert asked
-    for one in asked:
-        role = f"turno-tenant-{process}" if one.namespace else f"turno-{process}"
-        assert (one.group, one.resource, one.verb) in ROLES[role]
+    for role, inside in ((f"turno-{process}", False), (f"turno-tenant-{process}", True)):
+        wanted = {(one.group, one.resource, one.verb) for one in asked if bool(one.namespace) is inside}
+        assert ROLES.get(role, set()) == wanted
 
 
 class Door:

@@ -198,6 +198,12 @@ def test_it_binds_no_other_role_anywhere(account: Callable[[str], Wire], teams: 
     refused(told, "no roles but those" if role == "turno-worker" else "attempting to grant")
 
 
+def test_it_gives_its_rights_to_nobody_else(account: Callable[[str], Wire], teams: SpaceSpec) -> None:
+    one = binding(teams.namespace, "turno-tenant-worker")
+    one["subjects"] = [{"kind": "ServiceAccount", "name": "workload", "namespace": teams.namespace}]
+    refused(account("worker").create(one, dryRun="All"), "to nobody but its own processes")
+
+
 def test_it_takes_and_changes_no_namespace_that_is_not_its_own(account: Callable[[str], Wire]) -> None:
     mine = account("worker")
     for name in ("turno", "kueue-system"):
@@ -205,7 +211,7 @@ def test_it_takes_and_changes_no_namespace_that_is_not_its_own(account: Callable
         refused(
             mine.merge(foreign, {"metadata": {"labels": {"turno.dev/instance": "turno"}}}, dryRun="All"), "own teams"
         )
-        refused(mine.delete(foreign, dryRun=["All"]), "own teams")
+        refused(mine.delete(foreign, dryRun=["All"]), "cannot delete resource")
     plain = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": f"suite-{uuid.uuid4().hex[:8]}"}}
     refused(mine.create(plain, dryRun="All"), "carries the label of its instance")
 
