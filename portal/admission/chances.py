@@ -19,7 +19,7 @@ NEVER_ENOUGH = 1 << 62
 
 
 class Chances:
-    """The least that each queue lacks, by row. The tree's `queues` must not change while it lives.
+    """The least that each queue lacks, by row; for so many queues, which must stay as they are.
 
     `unclear`: the places of queues in which somebody asks for more than one resource, of whom nothing is known here.
     """
@@ -33,6 +33,10 @@ class Chances:
         self._lacks: list[dict[Row, int]] = [{} for _ in range(queues)]
         # The state of each queue's own work when it was looked through last.
         self._seen = [0] * queues
+
+    def __len__(self) -> int:
+        """For how many queues it is made."""
+        return len(self._seen)
 
     def stale(self, queues: list[Queue]) -> list[int]:
         """The places of the queues that have to be looked through again."""

@@ -8,7 +8,7 @@ from collections.abc import Collection
 
 from portal.admission.asks import Ask, Single
 from portal.admission.candidates import Request, evictable
-from portal.admission.chances import NEVER_ENOUGH, Row
+from portal.admission.chances import NEVER_ENOUGH, Chances, Row
 from portal.admission.queue import Queue
 from portal.admission.tree import Tree
 
@@ -51,7 +51,10 @@ def _any_in_plain(tree: Tree, busy: Collection[str], *, fair: bool) -> bool:
 
     Who finds no room in any flavor finds none in those that are left of a search for one resource either.
     """
-    chances, queues, held = tree.chances, tree.queues, tree.held
+    queues, held = tree.queues, tree.held
+    if len(tree.chances) != len(queues):
+        tree.chances = Chances(len(queues))
+    chances = tree.chances
     for at in chances.stale(queues):
         chances.note(at, queues[at], _lacks(queues[at], fair=fair))
     most, used = tree.root.subtree, tree.root.usage

@@ -79,7 +79,7 @@ class Tree:
     def join(self, queue: Queue) -> None:
         """Take in a queue whose holders are counted already."""
         self.queues.append(queue)
-        self.chances = Chances(len(self.queues))
+        queue.line.changed = True
         queue.tree = self
         queue.pool = self.root if self.plain and queue.node is not self.root else None
 
