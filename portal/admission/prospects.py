@@ -8,19 +8,15 @@ from collections.abc import Collection
 
 from portal.admission.asks import Ask, Single
 from portal.admission.candidates import Request, evictable
-from portal.admission.chances import NEVER_ENOUGH, Chances, Row
 from portal.admission.queue import Queue
 from portal.admission.tree import Tree
 
 
 def any_hope(tree: Tree, busy: Collection[str], *, fair: bool) -> bool:
-    """Whether somebody who waits in a tree is not certain to be rejected; `busy`: searches that go on half-way."""
-    look = _any_in_plain if tree.plain else _any_in_tree
-    return look(tree, busy, fair=fair)
+    """Whether somebody who waits in a tree is not certain to be rejected; `busy`: searches that go on half-way.
 
-
-def _any_in_tree(tree: Tree, busy: Collection[str], *, fair: bool) -> bool:
-    """The same for any tree. If nobody had a chance the last time, only cells that changed since are looked at."""
+    If everybody was without hope the last time, only the cells that changed since are looked at.
+    """
     proof, stamps = tree.proof, tree.stamps
     changed = [cell for cell, stamp in enumerate(tree.proved) if stamp != stamps[cell]]
     tree.prove()
@@ -44,55 +40,6 @@ def _any_in_tree(tree: Tree, busy: Collection[str], *, fair: bool) -> bool:
                         return True
             ask.proof = tree.proof
     return False
-
-
-def _any_in_plain(tree: Tree, busy: Collection[str], *, fair: bool) -> bool:
-    """The same for a plain tree, where what is free for one is free for all.
-
-    Who finds no room in any flavor finds none in those that are left of a search for one resource either.
-    """
-    queues, held = tree.queues, tree.held
-    if len(tree.chances) != len(queues):
-        tree.chances = Chances(len(queues))
-    chances = tree.chances
-    for at in chances.stale(queues):
-        chances.note(at, queues[at], _lacks(queues[at], fair=fair))
-    most, used = tree.root.subtree, tree.root.usage
-    for (cell, evicts), least in chances.least.items():
-        room = most[cell] - used[cell]
-        if room < least and evicts is not None:
-            room += evictable(held.get(cell), *evicts)
-        if room >= least:
-            return True
-    for at in chances.unclear:
-        queue = queues[at]
-        for shape, group in queue.line.classes.items():
-            ask = queue.asks[shape]
-            if group.line and (
-                (ask.singles is None and group.line[0][2] in busy)
-                or not hopeless(queue, ask, shape.priority, fair=fair)
-            ):
-                return True
-    return False
-
-
-def _lacks(queue: Queue, *, fair: bool) -> dict[Row, int] | None:
-    """The least that would have to be free in each row for somebody of a queue; None where somebody asks for more."""
-    lacks: dict[Row, int] = {}
-    if not queue.active:
-        return lacks
-    policy = queue.spec.preemption.reclaim_within_cohort
-    for shape, group in queue.line.classes.items():
-        if not group.line:
-            continue
-        ask = queue.asks[shape]
-        if ask.singles is None:
-            return None
-        for single in ask.offered:
-            own, others = _own_evictable(queue, shape.priority, single.cell, single.amount, fair=fair)
-            row = single.cell, (policy, shape.priority) if others else None
-            lacks[row] = min(lacks.get(row, NEVER_ENOUGH), single.amount - own)
-    return lacks
 
 
 def hopeless(queue: Queue, ask: Ask, priority: int, *, fair: bool) -> bool:
@@ -135,7 +82,9 @@ def needed(queue: Queue, priority: int, single: Single, *, fair: bool) -> int:
     """At least how much of a flavor has to be free for a workload to have a chance there."""
     if single.need_at == queue.stamp:
         return single.need
-    freed, others = _evictable(queue, priority, single.cell, single.amount, fair=fair)
+    freed, others = 0, False
+    if not queue.never_preempts:
+        freed, others = _evictable(queue, priority, single.cell, single.amount, fair=fair)
     if not others:
         single.need, single.need_at = single.amount - freed, queue.stamp
     return single.amount - freed
@@ -161,16 +110,6 @@ def no_victims(request: Request, *, fair: bool) -> bool:
 
 def _evictable(queue: Queue, priority: int, cell: int, amount: int, *, fair: bool) -> tuple[int, bool]:
     """At most how much of a cell evictions could free, and whether other queues' workloads count for that."""
-    own, others = _own_evictable(queue, priority, cell, amount, fair=fair)
-    if not others:
-        return own, False
-    return own + evictable(queue.tree.held.get(cell), queue.spec.preemption.reclaim_within_cohort, priority), True
-
-
-def _own_evictable(queue: Queue, priority: int, cell: int, amount: int, *, fair: bool) -> tuple[int, bool]:
-    """The same within the queue alone, and whether there may be victims in others besides."""
-    if queue.never_preempts:
-        return 0, False
     preemption, node = queue.spec.preemption, queue.node
     flat = queue.tree.flat
     if flat and amount > node.nominal[cell] and not queue.forces[fair]:
@@ -184,4 +123,4 @@ def _own_evictable(queue: Queue, priority: int, cell: int, amount: int, *, fair:
         nominal, used = node.nominal[cell], node.usage[cell]
         if used >= nominal or used + amount - own > nominal:
             return own, False
-    return own, True
+    return own + evictable(queue.tree.held.get(cell), preemption.reclaim_within_cohort, priority), True

@@ -120,11 +120,6 @@ class Queue:
         self.line.park(workload.shape)
         self.tree.any_parked = True
 
-    def park_all(self) -> list[str]:
-        """Park everybody who waits; the keys of those who would have been tried for that."""
-        self.tree.any_parked = True
-        return self.line.park_all()
-
     def hold(self, holder: Holder) -> None:
         """Take in a workload that holds quota."""
         self.holders[holder.key] = holder

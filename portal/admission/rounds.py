@@ -3,6 +3,7 @@
 from portal.admission.cycle import Cycle
 from portal.admission.decisions import Admit, Decision, Evict, EvictionReason
 from portal.admission.judgements import Mode, Search
+from portal.admission.judging import Judge
 from portal.admission.model import PreemptionPolicy
 from portal.admission.nomination import nominate
 from portal.admission.prospects import any_hope, hopeless
@@ -20,79 +21,31 @@ _FIRST: tuple[int, Order] = (-1, (0, 0.0, ""))
 
 def next_decisions(state: State, now: float) -> list[Decision]:
     """Run cycles until one says something new; empty when no further cycle could."""
-    quiet = not state.explains
-    promising = False
     if state.due:
         for root in state.due_trees(now):
             tree = state.forest.trees.get(root)
             if tree is not None and tree.any_parked:
-                promising = _unpark(state, tree)
+                _unpark(state, tree)
     while state.dirty:
         heads = _heads(state)
-        if quiet and len(heads) > 1 and not promising:
-            heads = _without_lost_trees(state, heads)
-        promising = False
         if not heads:
             state.dirty = False
-        elif decisions := _run_alone(state, heads, now) if len(heads) == 1 and quiet else _run(state, heads, now):
+        elif decisions := _run(state, heads, now):
             return decisions
     return []
 
 
-def _without_lost_trees(state: State, heads: Heads) -> Heads:
-    """The heads of trees in which somebody may get something; in the others everybody is parked at once.
-
-    That is what the next cycles would come to: each would park the heads that it finds, and change nothing else.
-    """
-    fair, busy = state.judge.fair is not None, state.scans
-    hope: dict[Tree, bool] = {}
-    for queue, head in heads:
-        tree = queue.tree
-        if tree not in hope:
-            hope[tree] = not tree.plain or any_hope(tree, busy, fair=fair)
-        if not hope[tree]:
-            tried = [head.key] if queue.strict else queue.park_all()
-            for key in tried if busy else ():
-                busy.pop(key, None)
-    if all(hope.values()):
-        return heads
-    state.number += 1
-    return [(queue, head) for queue, head in heads if hope[queue.tree]]
-
-
-def _run_alone(state: State, heads: Heads, now: float) -> list[Decision]:
-    """A cycle of one head, of which nobody is told anything: what it would get is still there when its turn comes."""
-    ((queue, head),) = heads
-    judge = state.judge
-    if judge.fair is not None:
-        judge.open_book()
-    state.number += 1
-    state.idle_rounds += 1
-    entry = nominate(judge, queue, head, _scan(state, queue, head), None)
-    if entry.search.mode is Mode.FIT:
-        entry.outcome = Outcome.ADMITTED
-        for cell, amount in entry.search.usage.items():
-            queue.node.add(cell, amount)
-    elif entry.targets:
-        entry.outcome = Outcome.PREEMPTING
-    decisions = _apply(state, entry, now)
-    state.dirty = state.idle_rounds <= _flavors_left(state, heads)
-    return decisions
-
-
-def _unpark(state: State, tree: Tree) -> bool:
-    """Bring a tree's parked work back, unless nobody asks why it waits and all of it would be parked again at once;
-    whether it was brought back."""
+def _unpark(state: State, tree: Tree) -> None:
+    """Bring a tree's parked work back, unless nobody asks why it waits and all of it would be parked again at once."""
     if not state.explains and not any_hope(tree, state.scans, fair=state.judge.fair is not None):
         for queue in tree.queues:
             if queue.line.any_parked and not queue.active:
                 state.unpark(queue)
-        return False
+        return
     tree.any_parked = False
     for queue in tree.queues:
         if queue.line.any_parked:
             state.unpark(queue)
-    return True
 
 
 def _heads(state: State) -> Heads:
@@ -132,15 +85,13 @@ def _run(state: State, heads: Heads, now: float) -> list[Decision]:
 def _by_hope(state: State, heads: Heads) -> tuple[Heads, Heads]:
     """The heads that may get something, and those that a cycle would certainly reject.
 
-    Nobody is told why they are, so most of them need not be tried. Who would find no room in any flavor finds none in
-    those that are left of his search either.
+    Nobody is told why they are, so most of them need not be tried.
     """
     fair, busy = state.judge.fair is not None, state.scans
     hopeful: Heads = []
     without_hope: Heads = []
     for queue, head in heads:
-        ask = queue.asks[head.shape]
-        if (head.key in busy and ask.singles is None) or not hopeless(queue, ask, head.priority, fair=fair):
+        if head.key in busy or not hopeless(queue, queue.asks[head.shape], head.priority, fair=fair):
             hopeful.append((queue, head))
         else:
             without_hope.append((queue, head))
@@ -172,19 +123,19 @@ def _reserving(state: State, entries: list[Entry], without_hope: Heads) -> list[
         keeps = queue.spec.preemption.reclaim_within_cohort is not ANY
         if turn is None or not (fair or (keeps and (0, head.order) < turn)):
             continue
-        search = _rejected(state, queue, head)
+        search = _rejected(state.judge, queue, head)
         # In a tournament even a head that gets and keeps nothing may stand in the way of others of its cohort.
         if fair or (search.mode is Mode.PREEMPT and (search.height, head.order) < turn):
             reserving.append(Entry(queue, head, search, []))
     return reserving
 
 
-def _rejected(state: State, queue: Queue, head: Workload) -> Search:
+def _rejected(judge: Judge, queue: Queue, head: Workload) -> Search:
     """The search of somebody who is certain to be rejected."""
-    ask, scan = queue.asks[head.shape], _scan(state, queue, head)
-    if ask.singles is None or queue.pool is None or scan is not None:
-        return nominate(state.judge, queue, head, scan, None).search
-    return rejected_single(queue, head, ask, state.judge)
+    ask = queue.asks[head.shape]
+    if ask.singles is None or queue.pool is None:
+        return nominate(judge, queue, head, None, None).search
+    return rejected_single(queue, head, ask, judge)
 
 
 def _scan(state: State, queue: Queue, head: Workload) -> FlavorScan | None:

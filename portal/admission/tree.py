@@ -10,7 +10,6 @@ from bisect import bisect_left, insort
 from itertools import count
 from typing import TYPE_CHECKING
 
-from portal.admission.chances import Chances
 from portal.admission.workloads import Holder
 
 if TYPE_CHECKING:
@@ -39,7 +38,6 @@ class Tree:
     __slots__ = (
         "_ranked",
         "any_parked",
-        "chances",
         "flat",
         "held",
         "name",
@@ -56,7 +54,6 @@ class Tree:
         self.name = name
         self.root = root
         self.queues: list[Queue] = []
-        self.chances = Chances(0)
         self.held: Held = {}
         self.flat = all(child.is_queue for child in root.children)
         self.plain = self.flat and all(node.shares_all for node in (root, *root.children))
@@ -79,7 +76,6 @@ class Tree:
     def join(self, queue: Queue) -> None:
         """Take in a queue whose holders are counted already."""
         self.queues.append(queue)
-        queue.line.changed = True
         queue.tree = self
         queue.pool = self.root if self.plain and queue.node is not self.root else None
 
@@ -126,7 +122,6 @@ class Tree:
         """An independent copy without queues yet; the same state, so with the same stamps."""
         twin = Tree.__new__(Tree)
         twin.name, twin.root, twin.queues = self.name, root, []
-        twin.chances = Chances(0)
         twin.held = {cell: dict(amounts) for cell, amounts in self.held.items()}
         twin.flat, twin.plain, twin.any_parked = self.flat, self.plain, self.any_parked
         twin._ranked = {cell: list(ranked) for cell, ranked in self._ranked.items()}

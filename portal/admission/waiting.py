@@ -26,15 +26,13 @@ class WaitingLine:
     `blocked` are the drained ones: not eligible before the queue starts again, whatever un-parks its cohort.
     """
 
-    __slots__ = ("_fronts", "_sticky", "any_parked", "blocked", "changed", "classes", "members")
+    __slots__ = ("_fronts", "_sticky", "any_parked", "blocked", "classes", "members")
 
     def __init__(self) -> None:
         self.members: dict[str, Workload] = {}
         self._sticky: str | None = None
         self.blocked: set[str] = set()
         self.any_parked = False
-        # Whether there is a class more or less since somebody last looked.
-        self.changed = True
         self.classes: dict[Shape, WaitingClass] = {}
         # A heap that holds at least the front of every class that is not parked; other entries are dropped when met.
         self._fronts: list[Order] = []
@@ -60,8 +58,6 @@ class WaitingLine:
         group = self.classes.get(workload.shape)
         if group is None:
             group = self.classes[workload.shape] = WaitingClass()
-        if not group.line:
-            self.changed = True
         heappush(group.line, workload.order)
         if not group.parked and group.line[0] == workload.order:
             heappush(self._fronts, workload.order)
@@ -85,8 +81,6 @@ class WaitingLine:
             if workload is not None and workload.shape is shape and workload.key not in blocked:
                 break
             heappop(line)
-        if not line:
-            self.changed = True
         if group.parked:
             return
         if line:
@@ -121,18 +115,6 @@ class WaitingLine:
         """Park a whole class, and who joins it."""
         self.classes[shape].parked = True
         self.any_parked = True
-
-    def park_all(self) -> list[str]:
-        """Park every class of which somebody waits, as if its head had been tried; who that is, class by class."""
-        tried = []
-        sticky = self.members.get(self._sticky) if self._sticky is not None else None
-        for shape, group in self.classes.items():
-            if group.line and not group.parked:
-                group.parked = True
-                tried.append(sticky.key if sticky is not None and sticky.shape is shape else group.line[0][2])
-        self.any_parked = True
-        self._fronts.clear()
-        return tried
 
     def unpark(self) -> bool:
         """Make every class eligible again; whether somebody had been parked."""

@@ -1,6 +1,6 @@
 """What holds for every cluster and every history: limits, needed victims, more capacity, replays, shortcuts."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -268,23 +268,6 @@ def test_the_quiet_engine_takes_shortcuts_to_the_same_decisions(
         quiet.play(event)
         decided = [d for d in told.decisions if isinstance(d, Admit | Evict | Released)]
         assert quiet.decisions == decided
-
-
-@settings(EXAMPLES, max_examples=150)
-@given(clusters(quotas=plain_cells), events, st.booleans())
-def test_whole_trees_without_hope_are_parked_at_once_to_the_same_decisions(
-    queues: list[ClusterQueueSpec], played: list[tuple[str, int, int, int]], fair: bool
-) -> None:
-    """In one flat cohort without limits, where the quiet engine parks everybody as soon as nobody has a chance."""
-    flat = [replace(spec, cohort="lab") for spec in queues]
-    told = History(flat, FairSharing() if fair else None)
-    quiet = History(flat, FairSharing() if fair else None, explains=False)
-    for event in played:
-        told.play(event)
-        quiet.play(event)
-        assert quiet.decisions == [d for d in told.decisions if isinstance(d, Admit | Evict | Released)]
-        for spec in flat:
-            assert quiet.engine.pending_order(spec.name) == told.engine.pending_order(spec.name)
 
 
 @EXAMPLES

@@ -21,7 +21,8 @@ from tests.jobs.stage import Stage
 pytestmark = pytest.mark.django_db
 SLICES = {"flavor": "h100-1g", "gpus": 2}
 LONG = {"TURNO_SIM_SECONDS": "900000"}
-NEGATIVE = re.compile(r"[-−–]\s?\d+\s?(?:s|min|h|d)\b")
+# A name may well end in such letters: what stands before the sign tells.
+NEGATIVE = re.compile(r"(?<![\w-])[-−–]\s?\d+\s?(?:s|min|h|d)\b")
 STAMP = re.compile(r"20\d\d-\d\d-\d\dT[\d:.]+Z?")
 
 
