@@ -153,3 +153,20 @@ async def test_since_means_all_lines_since(running, owner) -> None:
     assert await read(f"since={since}") == list(range(200, 2 * BATCH))
     assert await read(f"since={since}&tail=3") == [997, 998, 999]
     assert await read("") == list(range(900, 1000))
+
+
+async def test_the_answer_says_when_something_inside_it_is_missing(running, owner) -> None:
+    headers = await ask_for_all(people.bearer, owner)
+    await ask_for_all(write, 0)
+    await ask_for_all(finish, running)
+
+    async def answer() -> tuple[str, str]:
+        path = f"/api/v1/training-jobs/{running.pk}/logs/?tail=10000"
+        found = await AsyncClient().get(path, headers=headers)
+        return found.headers["Turno-Log-Truncated"], found.content.decode()
+
+    assert (await answer())[0] == "false"
+    await ask_for_all(LogChunk.objects.filter(seq=3).update, gap=True)
+    truncated, text = await answer()
+    assert truncated == "true"
+    assert "missing" in text

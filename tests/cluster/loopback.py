@@ -68,7 +68,7 @@ def simulated(
         yield Loopback(f"http://127.0.0.1:{sock.getsockname()[1]}", cluster.store, cluster.logs, loop, cluster)
     finally:
         server.force_exit = server.should_exit = True
-        tasks[0].result(10)
+        tasks[0].result(60)  # a limit for what never ends: a busy machine is slow
         asyncio.run_coroutine_threadsafe(_end(), loop).result(10)
         loop.call_soon_threadsafe(loop.stop)
         thread.join(5)
