@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +48,16 @@ class Loopback:
         return asyncio.run_coroutine_threadsafe(run(), self.loop).result(10)
 
 
+def _ended(serving: Future[None], thread: threading.Thread) -> None:
+    """Waits until the server has ended; where it does not, says where its thread is."""
+    try:
+        serving.result(10)
+    except TimeoutError:
+        frame = sys._current_frames().get(thread.ident or 0)
+        where = "".join(traceback.format_stack(frame)) if frame else "no place: it has ended"
+        raise AssertionError(f"the simulated cluster does not end; its thread is at\n{where}") from None
+
+
 @contextmanager
 def simulated(
     *, controllers: bool = False, bookmark_every: float = 0.2, state: Path | None = None
@@ -68,7 +81,7 @@ def simulated(
         yield Loopback(f"http://127.0.0.1:{sock.getsockname()[1]}", cluster.store, cluster.logs, loop, cluster)
     finally:
         server.force_exit = server.should_exit = True
-        tasks[0].result(60)  # a limit for what never ends: a busy machine is slow
+        _ended(tasks[0], thread)
         asyncio.run_coroutine_threadsafe(_end(), loop).result(10)
         loop.call_soon_threadsafe(loop.stop)
         thread.join(5)
