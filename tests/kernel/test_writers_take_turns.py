@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from django.db import DatabaseError, connections
+from django.db import connections
 from django.db.utils import OperationalError
 from pytest_django import DjangoDbBlocker
 
@@ -139,12 +139,13 @@ def test_another_process_that_does_not_end_is_a_locked_database(
         pass
 
 
-def test_what_is_no_lock_is_not_waited_for(tmp_path: Path) -> None:
-    (tmp_path / "broken.sqlite3").write_bytes(b"no database" * 100)
-    connection = DatabaseWrapper(settings_of(tmp_path / "broken.sqlite3"), "default")
-    with pytest.raises(DatabaseError), writing(connection):
-        pytest.fail("a broken file was opened")
-    connection.close()
+def test_what_is_no_lock_is_not_waited_for(opened: Callable[..., DatabaseWrapper]) -> None:
+    wrong = opened()
+    wrong.transaction_mode = "NONSENSE"
+    with pytest.raises(OperationalError, match="syntax"), writing(wrong):
+        pytest.fail("a transaction of no kind has begun")
+    with writing(opened(patience=0.05)):
+        pass
 
 
 @pytest.mark.parametrize("ending", ["rolled back", "closed"])
