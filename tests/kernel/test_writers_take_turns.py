@@ -141,7 +141,7 @@ def test_another_process_that_does_not_end_is_a_locked_database(
 
 def test_what_is_no_lock_is_not_waited_for(opened: Callable[..., DatabaseWrapper]) -> None:
     wrong = opened()
-    wrong.transaction_mode = "NONSENSE"
+    wrong.transaction_mode = "NONSENSE"  # type: ignore[attr-defined]  # missing in the stubs
     with pytest.raises(OperationalError, match="syntax"), writing(wrong):
         pytest.fail("a transaction of no kind has begun")
     with writing(opened(patience=0.05)):
