@@ -7,7 +7,7 @@ import random
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,8 +22,9 @@ def busy(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     monkeypatch.syspath_prepend(str(EXAMPLES))
     found = importlib.import_module("busy_minutes")
     at = [0.0]
-    monkeypatch.setattr(found.time, "monotonic", lambda: at[0])
-    monkeypatch.setattr(found.time, "sleep", lambda seconds: at.__setitem__(0, at[0] + seconds))
+    # Its own view of the time, not the module's that everybody shares: an event loop of another thread would go by it.
+    own = SimpleNamespace(monotonic=lambda: at[0], sleep=lambda seconds: at.__setitem__(0, at[0] + seconds))
+    monkeypatch.setattr(found, "time", own)
     monkeypatch.setattr(found, "MINUTES", 1.0)
     yield found
     sys.modules.pop("busy_minutes", None)
