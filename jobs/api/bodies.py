@@ -319,7 +319,7 @@ class PlaceAnswer(serializers.Serializer[Any]):
 
 
 class QueueLineAnswer(serializers.Serializer[Any]):
-    """Who waits for the quotas of one cohort, in the order of trying: the first 200, and all of one's own."""
+    """Everybody who waits for the quotas of one cohort, in the order of trying."""
 
     cluster = serializers.CharField()
     cohort = serializers.CharField()

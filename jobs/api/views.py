@@ -71,7 +71,7 @@ class QueueView(RestView):
 
     @extend_schema(responses=paged("QueueLine", bodies.QueueLineAnswer))
     def get(self, request: Request) -> Response:
-        return Response(rows([line(one) for one in selectors.lines(actor_of(request))]))
+        return Response(rows([line(one) for one in selectors.lines(actor_of(request), whole=True)]))
 
 
 class KindView(RestView):

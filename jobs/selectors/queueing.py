@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -18,7 +18,7 @@ from portal.kernel import feed
 from portal.kernel.actors import Actor
 from quotas import planning
 from quotas import selectors as quotas
-from quotas.planning import Likely, Member, Standing
+from quotas.planning import Likely, Lines, Member, Standing
 from tenants import selectors as tenants
 from tenants.policies import is_administrator
 from tenants.roles import Permission, Role, allows
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from quotas.models import Flavor, PriorityClass
     from tenants.models import Tenant
 
-MOST_SHOWN = 200
+MOST_SHOWN, MOST_OWN = 50, 50
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,9 @@ class Line:
     as_of: datetime | None
 
 
-def lines(actor: Actor) -> list[Line]:
-    """One line per cohort (a team without one is a line of its own), by cluster and name.
+def lines(actor: Actor, *, whole: bool = False) -> list[Line]:
+    """One line per cohort (a team without one is a line of its own), by cluster and name: its head and the next of the
+    actor's teams, or the `whole` of it.
 
     The number of queries depends on the clusters and the teams of the actor, never on what waits.
     """
@@ -76,8 +77,10 @@ def lines(actor: Actor) -> list[Line]:
         for team in teams:
             queue = names.prefixed(cluster.prefix, team.slug)
             root = state.roots.get(queue, queue)
-            entry = found.setdefault((cluster.name, root), _Found(cluster, state, queue, root, []))
+            entry = found.setdefault((cluster.name, root), _Found(cluster, state, root, state.waiting_in_cohort(queue)))
             entry.teams.append(team)
+    for one in found.values():
+        one.shown = one.line if whole else _head(one, roles)
     rows, likely = _own_rows(found.values(), roles), planning.latest(_ids(found.values()))
     return [_line(one, roles, rows, likely) for _, one in sorted(found.items())]
 
@@ -91,13 +94,14 @@ def lines_version(actor: Actor) -> str:
 
 @dataclass
 class _Found:
-    """One cohort of one cluster, and the actor's teams in it. `queue`: of one of them."""
+    """One cohort of one cluster, who waits in it, and the actor's teams there."""
 
     cluster: Cluster
     state: Standing
-    queue: str
     root: str
-    teams: list[Tenant]
+    line: Sequence[Member]
+    teams: list[Tenant] = field(default_factory=list)
+    shown: Sequence[Member] = ()
 
 
 Roles = Mapping[UUID, tuple["Tenant", Role | None]]
@@ -119,10 +123,18 @@ def _by_cluster(roles: Roles) -> dict[Cluster, list[Tenant]]:
     return found
 
 
+def _head(one: _Found, roles: Roles) -> Sequence[Member]:
+    """The first of the line, and behind them the next of the teams whose work the actor may read."""
+    own = {
+        names.prefixed(one.cluster.prefix, team.slug) for team, role in roles.values() if allows(role, Permission.READ)
+    }
+    behind = (member for member in one.line[MOST_SHOWN:] if member.queue in own)
+    return [*one.line[:MOST_SHOWN], *islice(behind, MOST_OWN)]
+
+
 def _ids(found: Iterable[_Found]) -> set[UUID]:
-    """Our workloads that wait, in any of the lines."""
-    members = [member for one in found for member in one.state.waiting_in_cohort(one.queue)]
-    return {member.workload_id for member in members if member.workload_id is not None}
+    """Our workloads in what is shown of any of the lines."""
+    return {member.workload_id for one in found for member in one.shown if member.workload_id is not None}
 
 
 def _own_rows(found: Iterable[_Found], roles: Roles) -> Mapping[UUID, Workload]:
@@ -133,7 +145,6 @@ def _own_rows(found: Iterable[_Found], roles: Roles) -> Mapping[UUID, Workload]:
 
 
 def _line(one: _Found, roles: Roles, rows: Mapping[UUID, Workload], likely: Mapping[UUID, Likely]) -> Line:
-    members = one.state.waiting_in_cohort(one.queue)
     shown = quotas.shown_cohorts(one.cluster.pk)
     known = frozenset(team.slug for team, _ in roles.values())
     names_of = _Names(
@@ -142,20 +153,17 @@ def _line(one: _Found, roles: Roles, rows: Mapping[UUID, Workload], likely: Mapp
         flavors=list(quotas.live_flavors().filter(cluster_id=one.cluster.pk)),
         likely=likely,
     )
-    in_queue: Counter[str] = Counter()
     places = []
-    for place, member in enumerate(members, start=1):
-        in_queue[member.queue] += 1
+    for member in one.shown:
         row = rows.get(member.workload_id) if member.workload_id else None
-        if row is not None or place <= MOST_SHOWN:
-            choices = _priorities(row, roles, names_of.classes) if row else ()
-            places.append(names_of.place(member, row, place, in_queue[member.queue], choices))
+        choices = _priorities(row, roles, names_of.classes) if row else ()
+        places.append(names_of.place(member, row, one.state.lines, choices))
     return Line(
         cluster=one.cluster.name,
         cohort=one.root.removeprefix(one.cluster.prefix),
-        length=len(members),
+        length=len(one.line),
         places=tuple(places),
-        left_out=len(members) - len(places),
+        left_out=len(one.line) - len(places),
         as_of=one.state.as_of,
     )
 
@@ -169,12 +177,10 @@ class _Names:
     flavors: Sequence[Flavor]
     likely: Mapping[UUID, Likely]
 
-    def place(
-        self, member: Member, row: Workload | None, place: int, queue_place: int, priorities: tuple[str, ...]
-    ) -> Place:
+    def place(self, member: Member, row: Workload | None, lines: Lines, priorities: tuple[str, ...]) -> Place:
         return Place(
-            place=place,
-            queue_place=queue_place,
+            place=lines.places[member.key],
+            queue_place=lines.queue_places[member.key],
             team=self.teams.name(member.queue),
             gpus=member.gpus,
             flavor=row.flavor.name if row else _flavor(member, self.flavors),

@@ -23,7 +23,7 @@ from tenants.web.visitor import person
 @require_safe
 def queue(request: HttpRequest) -> HttpResponse:
     """The page."""
-    return render(request, "jobs/queue.html", _context(person(request)))
+    return render(request, "jobs/queue.html", _context(request, person(request)))
 
 
 @never_cache
@@ -33,7 +33,7 @@ def lines(request: HttpRequest) -> HttpResponse:
     actor = person(request)
     if request.GET.get("version") == selectors.lines_version(actor):
         return HttpResponse(status=204)
-    return render(request, "jobs/_lines.html", _context(actor))
+    return render(request, "jobs/_lines.html", _context(request, actor))
 
 
 @never_cache
@@ -43,7 +43,7 @@ def reorder(request: HttpRequest) -> HttpResponse:
     actor = person(request)
     said, failed = _change_priority(actor, request.POST.get("workload", ""), request.POST.get("priority", ""))
     if request.headers.get("HX-Request") == "true":
-        return render(request, "jobs/_lines.html", {**_context(actor), "said": said, "failed": failed})
+        return render(request, "jobs/_lines.html", {**_context(request, actor), "said": said, "failed": failed})
     (messages.error if failed else messages.success)(request, said)
     return redirect("/queue/")
 
@@ -64,9 +64,12 @@ def _change_priority(actor: Person, workload_id: str, priority: str) -> tuple[st
     return _("%(name)s has priority %(priority)s now; its place follows within seconds.") % told, False
 
 
-def _context(actor: Person) -> dict[str, Any]:
+def _context(request: HttpRequest, actor: Person) -> dict[str, Any]:
+    """With `?whole=1`, everybody who waits."""
+    whole = (request.POST or request.GET).get("whole") == "1"
     return {
-        "lines": selectors.lines(actor),
+        "lines": selectors.lines(actor, whole=whole),
+        "whole": whole,
         "version": selectors.lines_version(actor),
         "in_teams": bool(tenants.tenant_ids(actor)),
     }

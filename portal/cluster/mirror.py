@@ -8,7 +8,7 @@ row; what was seen and changed nothing is remembered in this process only (rows 
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -19,7 +19,7 @@ from django.db.models import Q
 from portal.cluster import content, names
 from portal.cluster.models import Cluster, MirrorObject, MirrorStream, PendingOrder
 from portal.cluster.port import JsonObject
-from portal.kernel import clock, work
+from portal.kernel import clock, ids, work
 from portal.kernel.transaction import transaction
 
 WORKLOAD = "workload"
@@ -180,11 +180,20 @@ class Mirror:
         with transaction():
             self._fence()
             rows = PendingOrder.objects.filter(cluster=self.cluster)
+            mine = rows.filter(queue=queue) if queue else rows
             if keys is None:
-                (rows.filter(queue=queue) if queue else rows).delete()
+                if mine.delete()[0]:
+                    self._changed({"Workload"})
                 return
+            if mine.values_list("keys", flat=True).first() != list(keys):
+                self._changed({"Workload"})
             values = {"keys": list(keys), "seen_at": clock.now()}
             PendingOrder.objects.update_or_create(cluster=self.cluster, queue=queue, defaults=values)
+
+    def _changed(self, kinds: Collection[str]) -> None:
+        """Within the transaction: what is mirrored of these kinds is not what it was."""
+        if kinds:
+            MirrorStream.objects.filter(cluster=self.cluster, kind__in=kinds).update(content=ids.uuid7())
 
     def _winners(self, entries: Iterable[Entry]) -> dict[Key, Entry]:
         """The newest entry of each key, without what is older than something seen before."""
@@ -275,7 +284,8 @@ class Mirror:
                 unique_fields=["cluster", "kind", "namespace", "name"],
                 update_fields=list(_WRITTEN),
             )
-        self._adopt(batch)
+        adopted = self._adopt(batch)
+        self._changed({row.kind for row in batch.deletes} | {each.kind for each in batch.upserts.values()} | adopted)
 
     def _row(self, each: Entry, now: datetime) -> MirrorObject:
         return MirrorObject(
@@ -296,17 +306,20 @@ class Mirror:
             seen_at=now,
         )
 
-    def _adopt(self, batch: _Batch) -> None:
-        """An owner that arrives after what it owns: the rows that waited for it learn their workload."""
+    def _adopt(self, batch: _Batch) -> set[str]:
+        """An owner that arrives after what it owns: the rows that waited for it learn their workload. Their kinds."""
+        kinds: set[str] = set()
         owners: dict[str, UUID | None] = {e.uid: e.workload_id for e in batch.created if e.workload_id is not None}
         while owners:
             theirs = Q(owner_uid__in=owners) | Q(job_uid__in=owners)
             waiting = MirrorObject.objects.filter(theirs, cluster=self.cluster, kind__in=_RESOLVED, workload_id=None)
-            rows = list(waiting.only("pk", "uid", "owner_uid", "job_uid", "workload_id"))
+            rows = list(waiting.only("pk", "kind", "uid", "owner_uid", "job_uid", "workload_id"))
             for row in rows:
                 row.workload_id = owners.get(row.job_uid) or owners.get(row.owner_uid)
             MirrorObject.objects.bulk_update(rows, ["workload_id"])
             owners = {row.uid: row.workload_id for row in rows}
+            kinds |= {row.kind for row in rows}
+        return kinds
 
     def _remember(self, each: Entry) -> None:
         if each.gone:

@@ -40,7 +40,11 @@ class Cluster(models.Model):
 
 
 class MirrorStream(models.Model):
-    """One list-and-watch: where it is, and when it last heard from the server (`as_of` of every answer)."""
+    """One list-and-watch: where it is, and when it last heard from the server (`as_of` of every answer).
+
+    `content` is another one after every transaction that changed what is mirrored of the kind: while it is the same,
+    answers made from these rows still hold. No counter: that of a restored backup would come to the same numbers again.
+    """
 
     id = models.UUIDField(primary_key=True, default=ids.uuid7, editable=False)
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="+")
@@ -48,6 +52,7 @@ class MirrorStream(models.Model):
     resource_version = models.CharField(max_length=64, default="", blank=True)
     synced_at = models.DateTimeField(null=True)
     listed_at = models.DateTimeField(null=True)
+    content = models.UUIDField(default=ids.uuid7)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["cluster", "kind"], name="mirror_stream_once")]

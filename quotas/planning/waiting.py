@@ -30,22 +30,20 @@ def wait_of(standing: Standing, owner_uids: frozenset[str], flavor: str, resourc
 
     A Workload that the model would admit at once is found too, and marked as a disagreement.
     """
-    mine = [m for m in standing.members.values() if m.owner_uid in owner_uids and m.held_since is None]
+    lines = standing.lines
+    mine = [one for uid in owner_uids for one in lines.by_owner.get(uid, ()) if one.held_since is None]
     if not mine:
         return None
     me = min(mine, key=lambda member: (member.created, member.key))
-    line = standing.waiting(me.queue)
-    together = standing.waiting_in_cohort(me.queue)
-    places = [member.key for member in together]
-    disagrees = me.key in standing.hasty
+    place = lines.places[me.key]
     return Wait(
         me=me,
-        queue=next((n for n, member in enumerate(line, start=1) if member.key == me.key), 1),
-        queue_length=max(len(line), 1),
-        cohort=places.index(me.key) + 1 if me.key in places else 1,
-        ahead=tuple(together[: places.index(me.key)]) if me.key in places else (),
+        queue=lines.queue_places[me.key],
+        queue_length=len(standing.waiting(me.queue)),
+        cohort=place,
+        ahead=tuple(standing.waiting_in_cohort(me.queue)[: place - 1]),
         holders=tuple(standing.holders(me.queue, flavor, resource)),
         needed=me.units.get(resource, 0),
         available=standing.engine.available(me.queue, flavor, resource),
-        disagrees=disagrees,
+        disagrees=me.key in standing.hasty,
     )

@@ -11,7 +11,7 @@ from portal.kernel import clock
 from portal.kernel.transaction import transaction
 from quotas.models import Disagreement
 from quotas.planning.disagreements import LASTING, ORDER, ROOM
-from quotas.planning.standing import standing
+from quotas.planning.mirrored import standing
 
 log = logging.getLogger(__name__)
 MOST_KEPT = 1000
@@ -27,7 +27,7 @@ def _compared(cluster: Cluster) -> int:
     if state.as_of is None:
         return 0
     hasty = [state.members[key].uid for key in state.hasty if key in state.members]
-    return _note(cluster, ROOM, hasty) + _note(cluster, ORDER, state.misordered())
+    return _note(cluster, ROOM, hasty) + _note(cluster, ORDER, state.lines.misordered())
 
 
 def _note(cluster: Cluster, kind: str, found: Collection[str]) -> int:

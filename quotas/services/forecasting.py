@@ -16,9 +16,9 @@ from portal.kernel.leader import Leadership
 from portal.kernel.transaction import transaction
 from quotas.models import Allocation, Forecast, ForecastPass
 from quotas.planning.calibration import calibration
+from quotas.planning.mirrored import standing
 from quotas.planning.newcomers import newcomers
 from quotas.planning.outlook import Foreseen, Survey, foresee, known_of, remembered, scene_of
-from quotas.planning.standing import standing
 
 EVERY = timedelta(seconds=60)
 # A round that took long is followed by a longer rest.

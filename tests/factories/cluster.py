@@ -8,7 +8,7 @@ from typing import Any
 from portal.cluster import content, names
 from portal.cluster.models import Cluster, MirrorObject, MirrorStream
 from portal.cluster.port import ClusterGateway
-from portal.kernel import clock
+from portal.kernel import clock, ids
 
 _numbers = itertools.count(1)
 
@@ -49,7 +49,14 @@ def mirrored(on: Cluster, obj: dict[str, Any], **fields: object) -> MirrorObject
         "seen_at": clock.now(),
         **fields,
     }
-    return MirrorObject.objects.create(cluster=on, kind=obj["kind"], name=metadata["name"], **row)
+    found = MirrorObject.objects.create(cluster=on, kind=obj["kind"], name=metadata["name"], **row)
+    changed(on, obj["kind"])
+    return found
+
+
+def changed(on: Cluster, kind: str) -> None:
+    """As the mirror's writer says it in its transaction: the rows of this kind are not what they were."""
+    MirrorStream.objects.filter(cluster=on, kind=kind).update(content=ids.uuid7())
 
 
 def node(
@@ -90,6 +97,7 @@ def relist(on: Cluster, gateway: ClusterGateway, *kinds: str) -> None:
     """Fills the mirror with what the cluster has now, as a fresh list of these kinds would."""
     for kind in kinds:
         MirrorObject.objects.filter(cluster=on, kind=kind).delete()
+        changed(on, kind)
         for obj in gateway.list(kind).items:
             mirrored(on, {**obj, "kind": kind})
     synced(on, *kinds)

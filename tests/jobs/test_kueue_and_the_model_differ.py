@@ -12,6 +12,7 @@ from portal.telemetry import metrics
 from quotas import planning
 from quotas.models import Disagreement
 from quotas.services import disagreeing
+from tests.factories import cluster as clusters
 from tests.factories import tenants as people
 from tests.jobs.stage import Stage
 
@@ -26,9 +27,21 @@ def stuck(stage: Stage, owner: Person) -> Workload:
     stage.control("PUT", "/kueue", {"runs": False})
     workload = MirrorObject.objects.get(kind="Workload", namespace="turno-data")
     workload.data["status"] = {}
-    MirrorObject.objects.filter(pk=workload.pk).update(data=workload.data, state="pending")
+    rewrite(workload, data=workload.data, state="pending")
     Workload.objects.filter(pk=row.pk).update(state="queued", reason="in_line", reason_params={}, quota_held=False)
     return stage.now(row)
+
+
+def rewrite(row: MirrorObject, **values: object) -> None:
+    """The mirror's row says something else, as after a change on the cluster."""
+    MirrorObject.objects.filter(pk=row.pk).update(resource_version=f"{row.resource_version}1", **values)
+    clusters.changed(row.cluster, row.kind)
+
+
+def clear(stage: Stage) -> None:
+    """Everything has left."""
+    MirrorObject.objects.filter(kind="Workload").delete()
+    clusters.changed(stage.cluster, "Workload")
 
 
 def note(actor: Person, row: Workload) -> str | None:
@@ -58,7 +71,7 @@ def test_it_is_counted_once_while_it_lasts_and_ends_with_it(stage: Stage, stuck:
         stage.clock.move(seconds=20)
     assert sample("turno_admission_disagreements", "room") == 1
     assert sample("turno_admission_disagreed_total", "room") == 1
-    MirrorObject.objects.filter(kind="Workload").delete()
+    clear(stage)
     assert disagreeing.compare() == 0
     assert sample("turno_admission_disagreements", "room") == 0
     assert sample("turno_admission_disagreed_total", "room") == 1
@@ -66,7 +79,7 @@ def test_it_is_counted_once_while_it_lasts_and_ends_with_it(stage: Stage, stuck:
 
 def test_a_moment_of_deciding_is_no_disagreement(stage: Stage, owner: Person, stuck: Workload) -> None:
     disagreeing.compare()
-    MirrorObject.objects.filter(kind="Workload").delete()
+    clear(stage)
     stage.clock.move(seconds=60)
     disagreeing.compare()
     assert Disagreement.objects.get(kind="room").total == 0
@@ -76,13 +89,11 @@ def test_a_moment_of_deciding_is_no_disagreement(stage: Stage, owner: Person, st
 def test_what_kueue_does_not_try_is_no_disagreement(stage: Stage, stuck: Workload, hold: str) -> None:
     if hold == "queue":
         local = MirrorObject.objects.get(kind="LocalQueue")
-        MirrorObject.objects.filter(pk=local.pk).update(
-            data={**local.data, "spec": {**local.data["spec"], "stopPolicy": "Hold"}}
-        )
+        rewrite(local, data={**local.data, "spec": {**local.data["spec"], "stopPolicy": "Hold"}})
     elif hold == "back-off":
         one = MirrorObject.objects.get(kind="Workload")
         waits = {**one.data, "status": {"requeueState": {"count": 1, "requeueAt": "2026-12-02T00:00:00Z"}}}
-        MirrorObject.objects.filter(pk=one.pk).update(data=waits)
+        rewrite(one, data=waits)
     else:
         stage.cluster.unreachable_since = stage.clock.at
         stage.cluster.save()
@@ -101,7 +112,7 @@ class TestOrder:
         stage.run(2)
         keys = [one.key for one in planning.standing(stage.cluster.pk).waiting("turno-data")]
         assert len(keys) == 2
-        PendingOrder.objects.create(cluster=stage.cluster, queue="turno-data", keys=keys[::-1], seen_at=stage.clock.at)
+        stage.mirror.ordered("turno-data", keys[::-1])
         return rows
 
     def test_places_are_kueues_own(self, stage: Stage, owner: Person, three: list[Workload]) -> None:
@@ -119,9 +130,8 @@ class TestOrder:
     def test_an_order_that_misses_somebody_is_not_used(
         self, stage: Stage, owner: Person, three: list[Workload]
     ) -> None:
-        row = PendingOrder.objects.get()
-        row.keys = row.keys[:1]
-        row.save()
+        (row,) = PendingOrder.objects.all()
+        stage.mirror.ordered("turno-data", row.keys[:1])
         assert [selectors.position(stage.now(row)) for row in three] == [None, 1, 2]
 
 
