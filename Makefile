@@ -1,6 +1,8 @@
 # Every command builds what it needs: a clean checkout, Python 3.11 or newer with venv and pip, and make are enough.
 PYTHON ?= python3
 BIN := .venv/bin
+# Several processes start from the same source: whoever is first compiles it for the others, and for the next start.
+unexport PYTHONDONTWRITEBYTECODE
 # The browser and fuzz suites import what only the larger environment has.
 SMALL := --ignore tests/browser --ignore tests/fuzz
 # Three processes, a file at a time (tests wait a good deal): suites with servers of their own start them once per process.

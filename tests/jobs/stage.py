@@ -13,7 +13,7 @@ import orjson
 from jobs import services, tasks
 from jobs.models import Run, Workload
 from portal.cluster.factory import gateway as build
-from portal.cluster.mirror import Mirror, entry
+from portal.cluster.mirror import Entry, Mirror, entry
 from portal.cluster.models import Cluster, MirrorStream
 from portal.cluster.port import ClusterGateway, JsonObject, ObjectRef
 from portal.cluster.simulated.control import Request
@@ -69,6 +69,7 @@ class Stage:
     mirror: Mirror
     blind: bool = False
     seen: dict[str, bytes] = field(default_factory=dict)
+    keys: dict[str, set[tuple[str, str]]] = field(default_factory=dict)
     passes: list[str] = field(default_factory=list)
 
     @classmethod
@@ -114,19 +115,27 @@ class Stage:
         """The mirror is as fresh lists of every kind would make it (read from the store: nobody else asks for them)."""
         store = self.engine.store
         said = self.engine.call(lambda: {kind: orjson.dumps(list(store.scan(kind))) for kind in KINDS})
-        for kind, text in said.items():
-            if self.seen.get(kind) == text:
-                MirrorStream.objects.filter(cluster=self.cluster, kind=kind).update(synced_at=self.clock.at)
-                continue
-            self.seen[kind] = text
-            found = [entry(one, self.cluster.instance) for one in orjson.loads(text)]
-            found = [one for one in found if one.ours or kind in ("Node", "Workload", "Event", "LocalQueue")]
-            self.mirror.write(found, {})
-            self.mirror.listed(kind, {(one.namespace, one.name) for one in found}, "1")
+        changed = {kind: text for kind, text in said.items() if self.seen.get(kind) != text}
+        self.seen |= changed
+        found = {kind: self._entries(kind, text) for kind, text in changed.items()}
+        if found:
+            self.mirror.write([one for kind in found.values() for one in kind], {})
+        for kind, entries in found.items():
+            keys = {(one.namespace, one.name) for one in entries}
+            if kind not in self.keys or self.keys[kind] - keys:  # as by a watch: a list only where it tells something
+                self.mirror.listed(kind, keys, "1")
+            self.keys[kind] = keys
+        now = self.clock.at
+        MirrorStream.objects.filter(cluster=self.cluster, kind__in=KINDS).update(synced_at=now, listed_at=now)
+
+    def _entries(self, kind: str, text: bytes) -> list[Entry]:
+        found = [entry(one, self.cluster.instance) for one in orjson.loads(text)]
+        return [one for one in found if one.ours or kind in ("Node", "Workload", "Event", "LocalQueue")]
 
     def forget(self) -> None:
         """What has been seen so far: the next look lists everything, as a watcher does that has just started."""
         self.seen.clear()
+        self.keys.clear()
         self.mirror = Mirror(self.cluster, lambda: None)
 
     def work(self) -> int:
