@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
+from typing import Any
 
+import orjson
 import pytest
 
 from jobs import selectors, services
 from jobs.models import Workload
 from jobs.specs import Endpoint
 from portal.cluster.port import ObjectRef
+from portal.cluster.simulated.dataplane import DataPlane
 from portal.kernel.actors import Person
 from portal.kernel.errors import Denied, Invalid
 from tests.jobs.stage import Stage
@@ -124,3 +128,61 @@ def test_its_time_over_it_is_stopped(stage: Stage, owner: Person) -> None:
     assert services.stop_by_deadline(workload_id=row.pk)
     stage.run(6)
     assert stage.reason(row) == ("stopped", "stopped_deadline")
+
+
+class TestItsAddress:
+    """What a caller is told there, at once, in every state: the status, the state and the sentence."""
+
+    def asked(self, stage: Stage, row: Workload, key: str) -> tuple[int, str, str]:
+        sent: list[Any] = []
+
+        async def call() -> None:
+            async def receive() -> dict[str, Any]:
+                return {"type": "http.request", "body": b""}
+
+            async def send(message: Any) -> None:
+                sent.append(message)
+
+            headers = [(b"authorization", f"Bearer {key}".encode())] if key else []
+            scope = {"type": "http", "method": "GET", "path": f"/e/{row.pk}/v1/models", "headers": headers}
+            await DataPlane(stage.engine.cluster.manager, "http://127.0.0.1:1")(scope, receive, send)
+
+        asyncio.run_coroutine_threadsafe(call(), stage.engine.loop).result(10)
+        said = orjson.loads(b"".join(one.get("body", b"") for one in sent[1:]))
+        waits = dict(sent[0]["headers"]).get(b"retry-after")
+        assert (waits is not None) == (sent[0]["status"] == 503)
+        return sent[0]["status"], said.get("state", ""), said.get("message", "")
+
+    def test_while_it_waits_loads_runs_stops_and_when_it_is_gone(self, stage: Stage, owner: Person) -> None:
+        long = {"TURNO_SIM_SECONDS": "600"}
+        for name in ("runs", "ahead"):
+            blocker = stage.submit(owner, name=name, flavor="h100", env=long)
+        row = stage.submit(owner, "endpoint", flavor="h100")
+        key = selectors.key(owner, row.pk)["key"]
+        assert self.asked(stage, row, key) == (503, "queued", "It waits in the queue at position 2.")
+        stage.stop(owner, blocker)
+        stage.run(3)
+        assert self.asked(stage, row, key) == (503, "queued", "It waits in the queue at position 1.")
+        assert self.asked(stage, row, "")[0] == 401
+        services.stop(owner, workload_id=Workload.objects.get(name="runs").pk)
+        stage.run(3)
+        assert self.asked(stage, row, key)[:2] == (503, "loading")
+        stage.run(8)
+        assert self.asked(stage, row, key)[0] == 200
+        services.stop(owner, workload_id=row.pk)
+        stage.settle()
+        assert self.asked(stage, row, key)[:2] == (503, "stopping")
+        assert self.asked(stage, row, "")[0] == 401
+        stage.run(40, step=5)
+        assert self.asked(stage, row, key) == (503, "stopped", "It is stopped.")
+        services.delete(owner, workload_id=row.pk)
+        stage.run(3)
+        assert self.asked(stage, row, key)[0] == 404
+
+    def test_when_it_failed(self, stage: Stage, owner: Person) -> None:
+        row = stage.submit(owner, "endpoint", env={"TURNO_SIM_EXIT": "image"})
+        key = selectors.key(owner, row.pk)["key"]
+        stage.run(3)
+        assert stage.reason(row) == ("failed", "image_cannot_be_pulled")
+        assert self.asked(stage, row, key) == (503, "stopped", "It is stopped.")
+        assert self.asked(stage, row, "")[0] == 401

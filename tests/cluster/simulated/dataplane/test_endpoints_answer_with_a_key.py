@@ -9,6 +9,7 @@ from uuid import UUID
 
 import orjson
 
+from portal.cluster.simulated.objects import Obj
 from tests.cluster.simulated.controllers.conftest import NAMESPACE
 from tests.cluster.simulated.dataplane.conftest import ENDPOINT, KEY, Plane
 
@@ -94,14 +95,25 @@ async def test_scaled_to_zero_is_idle(plane: Plane, endpoint: Callable[[], None]
 async def test_only_the_replica_that_is_ready_is_asked(plane: Plane, endpoint: Callable[[], None]) -> None:
     endpoint()
     plane.cluster.run(10)
+    (ready,) = plane.cluster.pods()
     plane.cluster.store.mutate(
         "Deployment", NAMESPACE, "llm-1234567890-r1", lambda found: found["spec"].update(replicas=2)
     )
     plane.cluster.run(3)
-    phases = [pod["status"]["conditions"] for pod in plane.cluster.pods()]
-    assert len(phases) == 2
+    (loading,) = [pod for pod in plane.cluster.pods() if pod["metadata"]["uid"] != ready["metadata"]["uid"]]
     for _ in range(6):
         assert (await plane.ask(f"{V1}/models", headers=WITH_KEY)).status == 200
+    assert (asked(plane, ready), asked(plane, loading)) == (6, 0)
+    plane.cluster.run(10)
+    for _ in range(6):
+        assert (await plane.ask(f"{V1}/models", headers=WITH_KEY)).status == 200
+    assert (asked(plane, ready), asked(plane, loading)) == (9, 3)
+
+
+def asked(plane: Plane, pod: Obj) -> int:
+    """How many questions are in a pod's own log."""
+    lines, _ = plane.cluster.manager.world.logs.read(pod["metadata"]["uid"], "main", 0)
+    return sum(b"access: GET /v1/models" in line.text for line in lines)
 
 
 async def test_an_image_that_is_missing_is_told_from_loading(plane: Plane, endpoint: Callable[[], None]) -> None:
