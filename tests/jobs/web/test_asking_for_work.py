@@ -160,6 +160,17 @@ def test_a_refusal_stands_at_its_field_with_the_words_of_the_api(visitor: Client
     assert not Workload.objects.exists()
 
 
+def test_a_name_that_is_taken_stands_at_its_field_with_the_one_that_holds_it(visitor: Client, teammate: Person) -> None:
+    assert send(visitor).status_code == 302
+    holder = Workload.objects.get()
+    answer = send(people.signed_in(teammate))
+    error = re.search(r'id="error-name">.*?<span>(.*?)</span>', text(answer), re.DOTALL)
+    assert answer.status_code == 422
+    assert error
+    assert f"“tune” is in use by {holder.pk} (submitted)" in error[1]
+    assert list(Workload.objects.all()) == [holder]
+
+
 def test_form_and_api_say_the_same(visitor: Client, owner: Person) -> None:
     body = {"tenant": "data", "name": "tune", "flavor": "h100-1g", "gpus": 0.5, "cpu": "4", "memory": "8GB"}
     body |= {"framework": "job", "nodes": 1, "image": "pytorch", "command": ["python"]}
