@@ -10,6 +10,7 @@ import urllib.error
 import urllib.request
 import uuid
 from argparse import ArgumentParser
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,13 +38,14 @@ class Turno:
         self.token = token.strip()
         self.tenant = tenant
 
-    def call(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
-        """One request below `/api/v1`. A POST carries a key, so trying it again cannot make a second thing."""
+    def call(self, method: str, path: str, body: dict[str, Any] | None = None, *, key: str = "") -> Any:
+        """One request below `/api/v1`. A POST carries a key, so trying it again cannot make a second thing: its own,
+        or the caller's, who may then come back with it in another process."""
         headers = {"Authorization": f"Bearer {self.token}", "Accept": "application/json"}
         if body is not None:
             headers["Content-Type"] = "application/json"
         if method == "POST":
-            headers["Idempotency-Key"] = str(uuid.uuid4())
+            headers["Idempotency-Key"] = key or str(uuid.uuid4())
         for patience in (1, 2, 4, 8, None):
             try:
                 return self._send(method, path, body, headers)
@@ -64,6 +66,19 @@ class Turno:
         except urllib.error.HTTPError as error:
             raise Refused(error.code, json.load(error)) from None
 
+    def follow(self, path: str, run: int) -> Iterator[str]:
+        """The lines of a run's log as they come, until it is over. OSError where the connection breaks."""
+        headers = {"Authorization": f"Bearer {self.token}"}
+        request = urllib.request.Request(
+            f"{self.url}/api/v1{path}logs/?run={run}&follow=true&tail=10000", headers=headers
+        )
+        try:
+            with urllib.request.urlopen(request) as answer:
+                for line in answer:
+                    yield line.decode(errors="replace")
+        except urllib.error.HTTPError as error:
+            raise Refused(error.code, json.load(error)) from None
+
     def wait(self, workload: dict[str, Any], *, until: str, within: float) -> dict[str, Any]:
         """The workload once it is `running` or `finished`; Unexpected when that takes too long or cannot be."""
         deadline = time.monotonic() + within
@@ -78,12 +93,13 @@ class Turno:
                 raise Unexpected(f"{found['name']} is {found['state']}, not {until}: {found['message']}")
 
 
-def everybody() -> dict[str, Turno]:
+def everybody(parser: ArgumentParser | None = None) -> dict[str, Turno]:
     """Every account of the demo by name, from the file that `--credentials` names.
 
-    Without a file `TURNO_URL` and `TURNO_TOKEN` are one account, which is called `me`.
+    Without a file `TURNO_URL` and `TURNO_TOKEN` are one account, which is called `me`. `parser`: of a program that
+    takes more arguments.
     """
-    parser = ArgumentParser()
+    parser = parser or ArgumentParser()
     parser.add_argument("--credentials", type=Path, help="such as var/demo/credentials.json")
     file = parser.parse_args().credentials
     if file is None and "TURNO_TOKEN" in os.environ:

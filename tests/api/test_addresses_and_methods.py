@@ -9,21 +9,37 @@ pytestmark = pytest.mark.django_db
 ID = "01890000-0000-7000-8000-000000000000"
 
 
-@pytest.mark.parametrize(
-    ("method", "path"),
-    [
-        ("POST", "/api/v1/training-jobs"),
-        ("PATCH", f"/api/v1/training-jobs/{ID}"),
-        ("DELETE", f"/api/v1/training-jobs/{ID}"),
-        ("POST", f"/api/v1/training-jobs/{ID}/stop"),
-        ("GET", "/api/v1/workloads?state=running"),
-    ],
-)
+WITHOUT_LAST_SLASH = [
+    ("POST", "/api/v1/training-jobs"),
+    ("PATCH", f"/api/v1/training-jobs/{ID}"),
+    ("DELETE", f"/api/v1/training-jobs/{ID}"),
+    ("POST", f"/api/v1/training-jobs/{ID}/stop"),
+    ("GET", "/api/v1/workloads?state=running"),
+]
+
+
+@pytest.mark.parametrize(("method", "path"), WITHOUT_LAST_SLASH)
 def test_a_missing_last_slash_is_told_the_right_address(rest, owner, method, path) -> None:
     answer = rest(owner).call(method, path.removeprefix("/api/v1"), {} if method != "GET" else None)
     assert answer.status_code == 404
     assert answer.headers["Content-Type"] == "application/problem+json"
     assert f"{path.partition('?')[0]}/" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        *WITHOUT_LAST_SLASH,
+        ("PUT", "/api/v1/training-jobs/"),
+        ("POST", "/api/v1//training-jobs/"),
+        ("GET", "/api/v1/ME/"),
+    ],
+)
+def test_without_a_token_it_is_a_problem_too_and_never_a_redirect(method, path) -> None:
+    answer = Client().generic(method, path, b"{}", content_type="application/json")
+    assert answer.status_code in (401, 404, 405)
+    assert answer.headers["Content-Type"] == "application/problem+json"
+    assert "Location" not in answer.headers
 
 
 @pytest.mark.parametrize("path", ["/api/v2/", "/api/v1//me/", "/API/v1/me/x", "/api/v1/ME/", "/api/", "/api/v1/nope/"])

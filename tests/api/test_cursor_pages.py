@@ -68,6 +68,23 @@ def test_rows_made_or_deleted_during_a_walk_disturb_nobody_else(rest, owner, man
     assert rest_of_it == many[::-1][10:]
 
 
+def test_states_that_change_during_a_walk_by_state_show_no_row_twice_and_lose_none_that_stays(
+    rest, owner, many
+) -> None:
+    api = rest(owner)
+    path = "/workloads/?page_size=10&state=submitted"
+    first = api.get(path).json()
+    seen = [row["id"] for row in first["results"]]
+    left = many[::-1]
+    gone = {seen[3], seen[-1], left[12], left[-1]}  # behind the mark, at the mark, before it, and the very last
+    Workload.objects.filter(pk__in=gone).update(state="running")
+    Workload.objects.filter(pk=left[14]).update(state="running")
+    Workload.objects.filter(pk=left[14]).update(state="submitted")  # there and back
+    after = flat(walk(api, path_of(first["next"])))
+    assert after == [one for one in left[10:] if one not in gone]
+    assert not set(after) & set(seen)
+
+
 def test_links_keep_the_filters(rest, owner, many) -> None:
     body = rest(owner).get("/workloads/?page_size=5&kind=training&q=job").json()
     assert "kind=training" in body["next"]

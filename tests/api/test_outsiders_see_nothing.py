@@ -136,3 +136,20 @@ def test_a_person_taken_out_of_their_only_team_sees_nothing_and_submits_nothing(
     assert [e["field"] for e in refused.json()["errors"]] == ["tenant"]
     nowhere = mine.post("/training-jobs/", {**job, "tenant": "no-such-team"})
     assert nowhere.json()["errors"] == refused.json()["errors"]
+
+
+def test_the_session_of_a_person_without_a_team_shows_nobodys_work(rest, owner, manager, theirs) -> None:
+    browser = people.signed_in(owner)
+    assert CANARY in browser.get("/workloads/").content.decode()
+    assert rest(manager).delete("/tenants/data/members/olga/").status_code == 204
+    for path in ("/", "/workloads/", "/workloads/table/", "/queue/", "/new/training/"):
+        answer = browser.get(path)
+        assert answer.status_code == 200, path
+        assert CANARY not in answer.content.decode(), path
+    assert str(theirs.pk) not in browser.get(f"/workloads/?q={CANARY}").content.decode()
+    assert "You are in no team yet" in browser.get("/").content.decode()
+    for path in (f"/workloads/{theirs.pk}/", f"/workloads/{theirs.pk}/live/", "/teams/data/"):
+        assert browser.get(path).status_code == 404, path
+    for verb in ("stop", "delete", "start"):
+        assert browser.post(f"/workloads/{theirs.pk}/{verb}/").status_code == 404, verb
+    assert Workload.objects.get(pk=theirs.pk).wanted == "run"

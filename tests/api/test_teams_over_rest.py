@@ -98,3 +98,24 @@ def test_a_policy_with_an_image_that_there_is_not_is_refused_at_its_place(rest, 
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, "images.1")
     assert rest(manager).patch("/tenants/data/policy/", {"images": [7, "a b"]}).status_code == 422
     assert rest(manager).patch("/tenants/data/policy/", {"images": ["pytorch"]}).json()["images"] == ["pytorch"]
+
+
+def test_a_suspended_team_reads_stops_and_starts_nothing(rest, owner, machine, administrator, room, job) -> None:
+    mine = rest(owner)
+    made = mine.post("/training-jobs/", job).json()["id"]
+    api = rest(administrator, scopes=("read", "write", "admin"))
+    assert api.patch("/tenants/data/", {"state": "suspended"}).status_code == 200
+    for caller in (mine, rest(machine)):
+        refused = caller.post("/training-jobs/", {**job, "name": "another"})
+        assert (refused.status_code, refused.json()["code"]) == (403, "tenant_suspended")
+        for path in (
+            "/me/",
+            "/workloads/",
+            f"/training-jobs/{made}/",
+            f"/training-jobs/{made}/logs/",
+            "/tenants/data/",
+        ):
+            assert caller.get(path).status_code == 200, path
+    assert mine.post(f"/training-jobs/{made}/stop/").status_code == 202
+    assert api.patch("/tenants/data/", {"state": "active"}).status_code == 200
+    assert mine.post("/training-jobs/", {**job, "name": "another"}).status_code == 201

@@ -18,7 +18,9 @@ pytestmark = pytest.mark.django_db
 JOBS = "/api/v1/training-jobs/"
 
 
-def said(row: Workload, text: str, *, run: int = 1, pod: str = "train-0", container: str = "main", life: int = 0) -> None:
+def said(
+    row: Workload, text: str, *, run: int = 1, pod: str = "train-0", container: str = "main", life: int = 0
+) -> None:
     """One captured line of one life of one container."""
     stream = LogStream.objects.create(
         cluster=row.cluster,

@@ -2,36 +2,26 @@
 
 from __future__ import annotations
 
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.tooling.processes import ROOT, Running, free_port
+from tests.tooling.processes import ROOT
 
 SCRIPT = ROOT / "examples" / "four_gpu_day.py"
 
 
 @pytest.mark.timeout(600)
-def test_the_day_holds_from_morning_to_evening(tmp_path: Path) -> None:
-    folder, port = tmp_path / "demo", free_port(4)
-    environment = {"TURNO_DEMO_FOLDER": str(folder), "PORT": str(port)}
-    demo = Running([sys.executable, "-m", "deploy.demo"], tmp_path / "output", environment)
-    try:
-        demo.wait_for("Ctrl-C stops everything", within=180)
-        day = subprocess.run(
-            [sys.executable, str(SCRIPT), "--credentials", str(folder / "credentials.json")],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=400,
-        )
-    finally:
-        demo.signal(signal.SIGINT)
-        demo.wait(20)
-        demo.end()
+def test_the_day_holds_from_morning_to_evening(credentials: Path) -> None:
+    day = subprocess.run(
+        [sys.executable, str(SCRIPT), "--credentials", str(credentials)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=400,
+    )
     assert day.returncode == 0, f"{day.stdout}\n{day.stderr[-2000:]}"
     assert day.stdout.splitlines()[-1].endswith("That was the day.")
 
