@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import urllib.request
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -49,6 +50,13 @@ class Pipeline:
     def named(self, name: str) -> list[dict[str, Any]]:
         return [one for one in self.turno.call("GET", f"/workloads/?q={name}")["results"] if one["name"] == name]
 
+    def status(self, path: str) -> int:
+        """What a look at this address below `/api/v1` is answered with."""
+        headers = {"Authorization": f"Bearer {self.turno.token}"}
+        request = urllib.request.Request(f"{self.turno.url}/api/v1{path}", headers=headers)
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return int(answer.status)
+
 
 @pytest.fixture
 def pipeline(credentials: Path, tmp_path: Path) -> Iterator[Pipeline]:
@@ -73,15 +81,7 @@ def test_a_build_that_is_started_again_goes_on_with_its_queued_job(pipeline: Pip
     wait_until(lambda: "queued: " in pipeline.said(), "the script says why the job waits")
     (waits,) = pipeline.named(build)
     for below in ("", "runs/", "logs/?tail=5", "events/", "explain/"):
-        path = f"/api/v1/training-jobs/{waits['id']}/{below}"
-        status = subprocess.run(
-            ["curl", "-s", "-o", str(pipeline.folder / "answer"), "-w", "%{http_code}", pipeline.turno.url + path]
-            + ["-H", f"Authorization: Bearer {pipeline.turno.token}"],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        assert status == "200", path
+        assert pipeline.status(f"/training-jobs/{waits['id']}/{below}") == 200, below
     first.kill()
     first.communicate()
     second = pipeline.start(job, key)
