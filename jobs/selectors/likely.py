@@ -19,6 +19,9 @@ UNSAID: Mapping[str, Any] = {
         "Nobody can know yet when it starts: work before it has no time limit, and too few like it have ended yet."
     ),
     "too_far": gettext_lazy("In most cases it does not start within two weeks."),
+    "far_behind": gettext_lazy(
+        "So many wait before it that its start is not worked out yet; it will be as soon as it has come nearer."
+    ),
     "uncertain": gettext_lazy("It cannot be said when it starts: in some cases not within two weeks."),
     "not_yet": gettext_lazy("When it likely starts is being worked out."),
     "now": gettext_lazy("By our reading there is room: it should start any moment."),

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from quotas.models import Flavor, PriorityClass
     from tenants.models import Tenant
 
-MOST_SHOWN, MOST_OWN = 50, 50
+MOST_SHOWN, MOST_OWN = 50, 25
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from math import ceil, floor, inf
 from random import Random
 from typing import Literal
 
-from portal.admission import Engine, replay_forward
+from portal.admission import Admit, Decision, Engine, Replay
 from quotas.planning.arrivals import AHEAD_S, MOST_ARRIVALS, NOBODY, Past
 from quotas.planning.lengths import AS_SEEN, NEVER_ENDS, Length, Warp
 
@@ -20,9 +20,13 @@ HORIZON_S = 14 * 86_400.0
 MOST_SAMPLES, LEAST_SAMPLES = 60, 9
 # Workloads that one forecast may play through, over all of its samples.
 EFFORT = 6_000
+# Decisions that it may make, which is what it costs: fewer samples are played where they are many, and each only so far
+# that the fewest samples keep to it. Who is not in by then is too far behind to be foreseen.
+MOST_DECISIONS = 2_400
 FIRST_REACH_S = 1800.0
+LONG_LINE = 60
 TENTHS = (0.1, 0.5, 0.9)
-Why = Literal["", "lengths_unknown", "too_far", "uncertain", "blocked"]
+Why = Literal["", "lengths_unknown", "too_far", "far_behind", "uncertain", "blocked"]
 Basis = Literal["history", "declared", "none"]
 
 
@@ -58,42 +62,72 @@ def samples_for(members: int, past: Past = NOBODY) -> int:
 
 def estimates(scene: Scene, watched: frozenset[str], *, samples: int) -> dict[str, Estimate]:
     """For each watched key, when it is admitted first."""
-    starts = played(scene, watched, samples=samples)
-    basis, why_not = _basis(scene), _why_not(scene)
+    starts, cut = played(scene, watched, samples=samples)
+    basis, why_not = _basis(scene), "far_behind" if cut else _why_not(scene)
     return {key: judged(found, why_not, basis) for key, found in starts.items()}
 
 
-def played(scene: Scene, watched: frozenset[str], *, samples: int) -> dict[str, list[float]]:
-    """For each watched key, its start in every sample; infinite where it did not start within the horizon."""
+def played(scene: Scene, watched: frozenset[str], *, samples: int) -> tuple[dict[str, list[float]], bool]:
+    """For each watched key, its start in every sample; infinite where it did not start within the horizon, nor within
+    the effort. Whether any sample was cut for its effort."""
     keys = sorted({*scene.lasted, *scene.waiting})
     seed = f"{scene.now}|{samples}|{'|'.join(keys)}|{'|'.join(sorted(watched))}"
     rng = Random(seed)  # noqa: S311 no secret
     shares = {key: _spread(rng, samples) for key in keys}
     starts: dict[str, list[float]] = {key: [] for key in watched}
-    reach = FIRST_REACH_S
+    # A long line is played far ahead in any case.
+    reach = FIRST_REACH_S if len(scene.waiting) < LONG_LINE else AHEAD_S
+    spent, cut = 0, False
     for sample in range(samples):
+        if sample >= LEAST_SAMPLES and spent >= MOST_DECISIONS:
+            break
         mine = {key: shares[key][sample] for key in keys}
         while True:
-            found, came = _sample(scene, watched, mine, Random(f"{seed}|{sample}"), reach)  # noqa: S311 no secret
+            seen, came = _sample(scene, watched, mine, Random(f"{seed}|{sample}"), reach)  # noqa: S311 no secret
+            found, spent = seen.admitted, spent + seen.decisions
             last = max((found.get(key, inf) for key in watched), default=0.0)
-            if last <= scene.now + reach or reach >= AHEAD_S or came == MOST_ARRIVALS or not scene.past.arrivals:
+            enough = last <= scene.now + reach or seen.cut or came == MOST_ARRIVALS
+            if enough or reach >= AHEAD_S or not scene.past.arrivals:
                 break  # `reach` is kept for the next sample, which will look as far
             # Somebody waits longer than was looked ahead: more may come in between.
             reach = min(AHEAD_S, 4 * reach)
+        cut = cut or seen.cut
         for key in watched:
             starts[key].append(found.get(key, inf))
-    return starts
+    return starts, cut
+
+
+class _Seen:
+    """What one course of things shows: when each watched key is admitted first, until all are, or until so many
+    decisions were made. `cut`: it was the latter."""
+
+    def __init__(self, watched: frozenset[str]) -> None:
+        self.admitted: dict[str, float] = {}
+        self.decisions, self.cut = 0, False
+        self._missing = set(watched)
+
+    def __call__(self, at: float, decision: Decision) -> bool:
+        """Whether it is enough."""
+        if isinstance(decision, Admit) and decision.key in self._missing:
+            self._missing.discard(decision.key)
+            self.admitted[decision.key] = at
+        self.decisions += 1
+        self.cut = bool(self._missing) and self.decisions >= MOST_DECISIONS // LEAST_SAMPLES
+        return self.cut or not self._missing
 
 
 def _sample(
     scene: Scene, watched: frozenset[str], shares: Mapping[str, float], rng: Random, reach: float
-) -> tuple[dict[str, float], int]:
-    """The starts in one course of things, and how many come within `reach` seconds in it."""
+) -> tuple[_Seen, int]:
+    """What one course of things shows, and how many come within `reach` seconds in it."""
     coming = list(scene.past.again(scene.now, rng, ahead=reach))
     lasting = _Lasting(scene, shares, {one.spec.key: one.length for one in coming}, rng)
     arrivals = [one.spec for one in coming]
-    found = replay_forward(scene.engine, lasting, scene.now, scene.now + HORIZON_S, watched, arrivals)
-    return found, len(coming)
+    seen = _Seen(watched)
+    if watched:
+        engine = scene.engine.fork(explains=False, instant_release=True)
+        Replay(engine, lasting, scene.now, arrivals).run(scene.now + HORIZON_S, seen)
+    return seen, len(coming)
 
 
 class _Lasting(dict[str, float]):

@@ -179,12 +179,14 @@ def _settle(cluster_id: UUID, live: frozenset[UUID], now: datetime) -> None:
         last[key] = max(confirmed_at, last.get(key, confirmed_at))
     starts = _starts(began)
     for (workload_id, run), since in began.items():
-        mine = waiting.filter(workload_id=workload_id, run=run)
         started = starts.get((workload_id, run))
         if started is not None:
-            mine.update(outcome="started", started_at=started, settled_at=now)
+            told = {"outcome": "started", "started_at": started}
         elif workload_id not in live and last[workload_id, run] < now - GRACE and since < now - GRACE:
-            mine.update(outcome="left", settled_at=now)
+            told = {"outcome": "left"}
+        else:
+            continue
+        waiting.filter(workload_id=workload_id, run=run).update(settled_at=now, **told)
 
 
 def _starts(began: Mapping[tuple[UUID, int], datetime]) -> dict[tuple[UUID, int], datetime]:

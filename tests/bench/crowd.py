@@ -108,7 +108,9 @@ class Crowd:
                 own = manifests.flavor_name(self.cluster.prefix, flavor.name, flavor.mode)
                 cells.append(manifests.Cell(own, flavor.resource, Share(CARDS, None, None)))
             spec = manifests.QueueSpec(team.slug, space.namespace, COHORT, cells, "100000", "1000Ti")
-            yield from manifests.queue(place, spec)
+            for obj in manifests.queue(place, spec):
+                active = {"type": "Active", "status": "True", "reason": "Ready", "message": ""}
+                yield {**obj, "status": {"conditions": [active]}}
         for number in range(TEAMS * len(FLAVORS)):
             yield self._node(number)
 
@@ -164,10 +166,14 @@ class Crowd:
         while len(self.waiting) < waiting:
             number += 1
             team, flavor = self.dice.choice(self.teams), self.dice.choice(self.flavors)
-            gpus, priority = self.dice.choice(SIZES), self.dice.choice(("low", "normal", "normal", "high"))
-            fits = free[team.pk, flavor.name] >= gpus
-            if not fits and sum(free.values()) > 0 and not self.waiting and number < 5000:
-                continue
+            gpus = self.dice.choice(SIZES)
+            # First what runs, until nothing is free, with a priority that nobody who waits may take it from.
+            full = not any(free.values())
+            if not full:
+                gpus = min(gpus, free[team.pk, flavor.name])
+                if not gpus:
+                    continue
+            fits, priority = not full, self.dice.choice(("low", "normal", "normal")) if full else "high"
             held = self.now - timedelta(seconds=self.dice.uniform(0, 5000)) if fits else None
             free[team.pk, flavor.name] -= gpus if fits else 0
             template = templates[team.pk]

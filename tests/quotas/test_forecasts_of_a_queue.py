@@ -10,9 +10,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portal.admission import ClusterQueueSpec, Engine, FlavorQuota, PodSet, QuotaCell, ResourceGroup, WorkloadSpec
+from portal.admission import (
+    ClusterQueueSpec,
+    Decision,
+    Engine,
+    FlavorQuota,
+    PodSet,
+    QuotaCell,
+    ResourceGroup,
+    WorkloadSpec,
+)
 from quotas.planning.arrivals import Arrival, Past
-from quotas.planning.forecast import LEAST_SAMPLES, MOST_SAMPLES, Scene, estimates, judged, quantile, samples_for
+from quotas.planning.forecast import (
+    LEAST_SAMPLES,
+    MOST_DECISIONS,
+    MOST_SAMPLES,
+    Scene,
+    estimates,
+    judged,
+    quantile,
+    samples_for,
+)
 from quotas.planning.lengths import Curve, Length
 
 GPU = "nvidia.com/gpu"
@@ -142,6 +160,35 @@ def test_too_little_past_draws_nobody() -> None:
 def test_large_queues_are_played_less_often() -> None:
     assert samples_for(10) == MOST_SAMPLES
     assert samples_for(100_000) == LEAST_SAMPLES
+
+
+def test_whoever_is_too_far_behind_is_not_foreseen_and_those_before_are() -> None:
+    """A long line costs no more than so many decisions: who is not in by then is told that many wait before."""
+    waiting = 400
+    watched = frozenset(f"w{number}" for number in range(waiting))
+    found = estimates(scene(waiting), watched, samples=60)
+    near, far = found["w9"], found[f"w{waiting - 1}"]
+    assert near.p50 is not None
+    assert near.why == ""
+    assert (far.p50, far.why) == (None, "far_behind")
+    whole = estimates(scene(10), frozenset({"w9"}), samples=LEAST_SAMPLES)["w9"]
+    assert whole.p50 == pytest.approx(near.p50, rel=0.2)
+
+
+def test_a_forecast_makes_a_bounded_number_of_decisions(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = 0
+    cycle = Engine.cycle
+
+    def counting(engine: Engine, now: float) -> list[Decision]:
+        nonlocal made
+        found = cycle(engine, now)
+        made += len(found)
+        return found
+
+    asked, watched = scene(300), frozenset(f"w{number}" for number in range(300))
+    monkeypatch.setattr(Engine, "cycle", counting)
+    estimates(asked, watched, samples=MOST_SAMPLES)
+    assert made <= MOST_DECISIONS * 1.1
 
 
 def test_busy_queues_are_played_less_often() -> None:
