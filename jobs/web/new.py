@@ -18,9 +18,9 @@ from django.views.decorators.http import require_http_methods, require_POST
 from jobs import selectors, services
 from jobs.web import fields, sameas
 from jobs.web.again import like
-from jobs.web.bound import bind, problems, typed
+from jobs.web.bound import Problem, bind, problems, typed
 from jobs.web.forms import FORMS, TEAM, Form
-from jobs.web.outlook import INSTEAD, filled, outlook
+from jobs.web.outlook import INSTEAD, Outlook, filled, outlook
 from portal.kernel import feed, idempotency
 from portal.kernel.actors import Person
 from portal.kernel.errors import Conflict, Denied, FieldError, Invalid, NotFound
@@ -123,7 +123,13 @@ def _checked(sheet: Sheet) -> tuple[Sheet, dict[str, Any]]:
     except (Invalid, Conflict, Denied, fields.FormFault) as refusal:
         sheet = replace(sheet, errors=_faults(refusal))
         told |= _of_nameless(sheet)
-    return sheet, {**told, "curl": _curl(sheet), "errors": problems(sheet.form.labelled, sheet.errors)}
+    return sheet, {**told, "curl": _curl(sheet), "errors": _unsaid(sheet, told.get("outlook"))}
+
+
+def _unsaid(sheet: Sheet, seen: Outlook | None) -> list[Problem]:
+    """The faults for the panel, without what its answer says already."""
+    sentence = seen.sentence if seen is not None else ""
+    return [one for one in problems(sheet.form.labelled, sheet.errors) if one.message not in sentence]
 
 
 def _seen(preview: Mapping[str, Any] | None) -> dict[str, Any]:

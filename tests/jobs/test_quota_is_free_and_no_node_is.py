@@ -138,6 +138,33 @@ def test_c38_four_on_two_half_full_nodes(stage: Stage, owner: Person, halves: li
     assert "4" in str(fault.message)
 
 
+def test_what_no_node_takes_gives_its_quota_back_to_what_fits(
+    stage: Stage, owner: Person, halves: list[Workload]
+) -> None:
+    """No quota is left beside it: what would fit waits behind what cannot be placed, and is told so, until Kueue gives
+    up on that (waitForPodsReady, half an hour); then the small one starts, and the other is tried again behind it."""
+    four = stage.submit(owner, name="four", flavor="h100", gpus=4, env=LONG)
+    stage.run(5)
+    one = stage.submit(owner, name="one", flavor="h100", gpus=1, env=LONG)
+    stage.run(5)
+    assert (stage.reason(four)[0], stage.reason(one)[0]) == ("starting", "queued")
+    assert [selectors.explain(owner, one.pk)["blocker"][name] for name in ("needed", "available")] == [1, 0]
+    stage.run(1800, step=30)
+    stage.run(12, step=2)
+    assert stage.reason(one) == ("running", "ready")
+    state, reason = stage.reason(four)
+    assert (state, reason) == ("queued", "evicted")
+    assert "its pods were not ready in time" in selectors.message(stage.now(four), "en")
+    assert preview(owner, gpus=1)["verdict"] == "starts_now"
+    stage.run(180, step=10)
+    assert stage.reason(four)[0] == "queued"
+    assert selectors.explain(owner, four.pk)["position"] == {"queue": 1, "queue_length": 1, "cohort": 1}
+    services.stop(owner, workload_id=one.pk)
+    services.stop(owner, workload_id=halves[0].pk)
+    stage.run(20)
+    assert stage.reason(four) == ("running", "ready")
+
+
 def test_what_fits_starts_beside_it(stage: Stage, owner: Person, halves: list[Workload]) -> None:
     small = stage.submit(owner, name="small", flavor="h100", gpus=1, env=LONG)
     stage.run(5)

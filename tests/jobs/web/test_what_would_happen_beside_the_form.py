@@ -158,6 +158,16 @@ def test_that_it_can_never_run_is_told_before_it_has_a_name(stage: Stage, visito
     assert "GPUs per node: 1" in page
 
 
+def test_why_it_can_never_run_is_said_once_in_the_panel_and_once_at_the_field(visitor: Client) -> None:
+    page = check(visitor, name="", gpus="9")
+    said = re.search(r"It can never run: ([^<]+)", page)
+    assert said is not None
+    panel, _, fields = page.partition("hx-swap-oob")
+    assert panel.count(said[1].strip()) == 1
+    assert fields.count(said[1].strip()) == 1
+    assert "<strong>Name</strong>" in panel
+
+
 @pytest.mark.parametrize("name", ["tune", ""])
 def test_what_is_not_known_yet_is_asked_again_by_itself(room: Lab, owner: Person, name: str) -> None:
     page = check(people.signed_in(owner), name=name)

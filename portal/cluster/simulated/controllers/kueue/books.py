@@ -8,6 +8,7 @@ from portal.admission import Engine, WorkloadSpec
 from portal.admission import translation as specs
 from portal.admission.quantities import render
 from portal.cluster.simulated.controllers.conditions import is_true
+from portal.cluster.simulated.controllers.kueue import unready
 from portal.cluster.simulated.controllers.world import World
 from portal.cluster.simulated.objects import Obj, parse_timestamp
 from portal.cluster.simulated.store import Change
@@ -93,6 +94,7 @@ class Books:
     def spec(self, obj: Obj, queue: str) -> WorkloadSpec:
         """A Workload for the engine. Age is to the microsecond while this process has seen it, else to the second."""
         created = self._world.moment(obj["metadata"]["uid"], "created", obj["metadata"]["creationTimestamp"])
+        created = unready.queued_at(obj, created)
         found = self._world.store.get("ClusterQueue", None, queue)
         flavors: dict[str, list[Obj]] = {}
         for group in (found or {"spec": {}})["spec"].get("resourceGroups") or []:

@@ -71,18 +71,21 @@ def wait(obj: Obj, reason: str, message: str, at: str) -> bool:
     return say(obj, "QuotaReserved", FALSE, (reason, message), at)
 
 
-def evict(obj: Obj, reason: str, message: str, at: str, *, preempted: str = "", cause: str = "") -> None:
-    """It must stop. preempted: the reason of the Preempted condition; cause: what the reason was due to."""
+def evict(
+    obj: Obj, reason: str, message: str, at: str, *, preempted: str = "", cause: str = "", stats: str = ""
+) -> None:
+    """It must stop. preempted: the reason of the Preempted condition; cause: what the reason was due to; stats: what
+    it was due to where only the statistics say so."""
     full = f"{reason}DueTo{cause}" if cause else reason
     say(obj, "Evicted", TRUE, (full, message), at)
     if preempted:
         say(obj, "Preempted", TRUE, (preempted, message), at)
     evictions = obj["status"].setdefault("schedulingStats", {}).setdefault("evictions", [])
     for entry in evictions:
-        if (entry["reason"], entry["underlyingCause"]) == (reason, cause):
+        if (entry["reason"], entry["underlyingCause"]) == (reason, cause or stats):
             entry["count"] += 1
             return
-    evictions.append({"count": 1, "reason": reason, "underlyingCause": cause})
+    evictions.append({"count": 1, "reason": reason, "underlyingCause": cause or stats})
 
 
 def release(obj: Obj, now: datetime, at: str) -> None:
@@ -96,7 +99,9 @@ def release(obj: Obj, now: datetime, at: str) -> None:
     status.pop("admission", None)
     say(obj, "QuotaReserved", FALSE, ("Pending", message), at)
     say(obj, "Admitted", FALSE, ("NoReservation", "The workload has no reservation"), at)
-    say(obj, "Requeued", TRUE if obj["spec"].get("active", True) else FALSE, (reason, message), at)
+    backs_off = "requeueAt" in (status.get("requeueState") or {})
+    tried = obj["spec"].get("active", True) and not backs_off
+    say(obj, "Requeued", TRUE if tried else FALSE, (reason, message), at)
 
 
 def finish(obj: Obj, reason: str, message: str, at: str) -> None:

@@ -8,7 +8,7 @@ from datetime import datetime
 from portal.admission import translation as specs
 from portal.admission.messages import DEACTIVATED
 from portal.cluster.simulated.controllers.conditions import FALSE, TRUE, find, is_true
-from portal.cluster.simulated.controllers.kueue import ledger
+from portal.cluster.simulated.controllers.kueue import ledger, unready
 from portal.cluster.simulated.controllers.kueue.admission import COMPONENT, AdmissionController
 from portal.cluster.simulated.controllers.kueue.books import Books
 from portal.cluster.simulated.controllers.world import World
@@ -98,6 +98,14 @@ class WorkloadController:
             message = why or f"LocalQueue {obj['spec'].get('queueName')} doesn't exist"
             self._status(obj, lambda stored: ledger.wait(stored, "Inadmissible", message, at))
             return None
+        again = unready.tried_again_at(obj)
+        if again is not None:
+            if again > self._world.now():
+                self._books.engine.delete(key, self._books.time())
+                return again
+            at = self._world.stamp()
+            self._status(obj, lambda stored: unready.end_back_off(stored, at))
+            return None
         spec = self._books.spec(obj, queue["metadata"]["name"])
         known = self._books.known.get(key)
         if known is not None and known != spec:
@@ -129,7 +137,21 @@ class WorkloadController:
             self.evict(obj, "LocalQueueStopped", "The LocalQueue is stopped")
             return None
         self._tell_priority(obj)
-        return self._watch_time(obj)
+        ready_by = unready.due(self._world, obj)
+        if ready_by is not None and ready_by <= self._world.now():
+            self._give_up_on(obj)
+            return None
+        looks = [at for at in (ready_by, self._watch_time(obj)) if at is not None]
+        return min(looks, default=None)
+
+    def _give_up_on(self, obj: Obj) -> None:
+        """Its pods were not ready in time."""
+        self._status(obj, lambda stored: unready.back_off(self._world, stored))
+        message = f"Exceeded the PodsReady timeout {specs.key_of(obj)}"
+        at = self._world.stamp()
+        self._books.engine.evict(specs.key_of(obj), unready.REASON)
+        self._status(obj, lambda stored: ledger.evict(stored, unready.REASON, message, at, stats=unready.CAUSE))
+        self._world.event(obj, f"EvictedDueTo{unready.REASON}", message, component=COMPONENT)
 
     def _tell_priority(self, obj: Obj) -> None:
         """A running Workload's new priority counts for whom it may be preempted by."""
