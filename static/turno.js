@@ -22,10 +22,6 @@
       button.removeAttribute("aria-disabled");
     }
   });
-  document.addEventListener("htmx:afterRequest", (event) => {
-    const form = event.target.closest("form[data-sent]");
-    if (form) delete form.dataset.sent;
-  });
 
   // The name follows what is typed until somebody writes their own.
   const label = (text) => text.normalize("NFD").replace(/[\u0300-\u036f]/g, "").toLowerCase()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -72,7 +74,7 @@ def test_no_fault_for_a_screen_reader(visit: Visit, finished: str, theme: str, l
     assert faults(visit(None, "/login/", theme=theme, language=language)) == []
 
 
-@pytest.mark.parametrize("width", [360, 768, 1024])
+@pytest.mark.parametrize("width", [360, 640, 768, 1024])  # 640: what zooming to 200 % leaves of 1280
 @pytest.mark.parametrize(("theme", "language"), [("light", "es"), ("dark", "en")])
 def test_nothing_scrolls_sideways(visit: Visit, finished: str, width: int, theme: str, language: str) -> None:
     page = visit("ana", "/", width=width, theme=theme, language=language)
@@ -101,3 +103,46 @@ def test_numbers_and_times_on_the_page_are_told_in_the_persons_zone(visit: Visit
     stamps = page.locator("time").evaluate_all("all => all.map(e => e.getAttribute('datetime'))")
     assert stamps
     assert all(stamp.endswith("Z") for stamp in stamps)
+
+
+def test_text_of_twice_the_size_needs_no_more_than_the_window(visit: Visit, finished: str) -> None:
+    page = visit("ana", "/")
+    sizes = {"fontSizes": {"standard": 32, "fixed": 26}}
+    page.context.new_cdp_session(page).send("Page.setFontSizes", sizes)
+    found = {}
+    for path in (*PAGES, finished):
+        page.goto(path)
+        page.wait_for_timeout(300)
+        found[path] = sideways(page)
+    assert page.evaluate("getComputedStyle(document.documentElement).fontSize") == "32px"
+    assert {path: wide for path, wide in found.items() if wide} == {}
+
+
+def test_forty_rows_of_variables_leave_every_button_in_reach(visit: Visit) -> None:
+    page = visit("ana", "/new/training/", width=360)
+    rows = page.locator("#field-env [name=env_name]")
+    while rows.count() < 40:
+        page.locator("#field-env").get_by_role("button", name="One more").click()
+    rows.last.fill("LAST_" + "X" * 50)
+    assert sideways(page) == 0
+    button = page.locator(".form-foot button").last
+    button.scroll_into_view_if_needed()
+    assert button.evaluate("e => { const b = e.getBoundingClientRect(); return b.top >= 0 && b.bottom <= innerHeight }")
+
+
+@pytest.mark.parametrize("minutes", [10, -10])
+def test_ages_do_not_go_by_the_viewers_clock(visit: Visit, finished: str, minutes: int) -> None:
+    told = []
+    for wrong_by in (0, minutes):
+        page = visit("ana", "/")
+        page.clock.set_system_time(datetime.now(UTC) + timedelta(minutes=wrong_by))
+        page.goto(finished)
+        page.wait_for_timeout(1500)
+        told.append(page.inner_text("main"))
+    assert not re.search(r"(?<!\w)-\d|\bin \d+ (s|min)", told[1])
+    assert ages(told[0]) == ages(told[1])
+
+
+def ages(text: str) -> list[str]:
+    """Whatever is told in hours and minutes: seconds go on while one looks."""
+    return re.findall(r"\d+ (?:min|h|d)\b|\d\d:\d\d\b", text)
