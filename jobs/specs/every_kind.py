@@ -90,6 +90,9 @@ def _gpus(reader: Reader, flavor: FlavorFacts | None) -> int:
         reader.fault("gpus", _("Flavor %(flavor)s has no GPU: use 0."), flavor=flavor.name)
     elif flavor.mode != "none" and not count:
         reader.fault("gpus", _("Use at least 1; 0 only with a flavor without GPU."))
+    elif flavor.mode == "shared" and count > 1:
+        # The device plugin refuses such a pod for good, or hands out the same share of time.
+        reader.fault("gpus", _("A pod gets one share of a card of flavor %(flavor)s: use 1."), flavor=flavor.name)
     elif flavor.max_per_node and count > flavor.max_per_node:
         message = _("No node has more than %(most)s of flavor %(flavor)s.")
         reader.fault("gpus", message, "exceeds_maximum", most=flavor.max_per_node, flavor=flavor.name)

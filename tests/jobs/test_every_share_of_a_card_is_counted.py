@@ -8,8 +8,13 @@ import pytest
 from django.test import Client
 
 from jobs.models import Workload
+from portal.gpus import SHARED_GPU
 from portal.kernel.actors import Person
+from quotas.models import Mode
+from tenants.models import Tenant
+from tests.factories import quotas as quota_rows
 from tests.factories import tenants as people
+from tests.factories.quotas import Lab
 from tests.jobs.stage import Stage
 
 pytestmark = pytest.mark.django_db
@@ -61,6 +66,39 @@ def test_quota_flavors_cluster_and_home_tell_the_same(stage: Stage, owner: Perso
     home = people.signed_in(owner).get("/").content.decode()
     for held in ("1 of 1 in use", "2 of 2 in use", "0 of 0 in use"):
         assert held in home
+
+
+def test_shares_of_time_are_units_of_their_own(
+    stage: Stage, owner: Person, team: Tenant, room: Lab, running: list[Workload]
+) -> None:
+    labels = {"nvidia.com/gpu.product": "NVIDIA-A30"}
+    shared = quota_rows.flavor(
+        room.cluster, "a30-shared", Mode.SHARED, SHARED_GPU, card="a30-24", memory_mib=24576, node_labels=labels
+    )
+    quota_rows.quota(team, shared, 3)
+    quota_rows.quota(
+        team, quota_rows.flavor(room.cluster, "spare", Mode.WHOLE, "nvidia.com/gpu", node_labels={"x": "y"}), 0
+    )
+    stage.control("POST", "/nodes", {"name": "gpu-a30", "card": "a30-24", "whole": 1, "shared": 4})
+    stage.furnish()
+    row = stage.submit(owner, name="share", env=LONG, flavor="a30-shared", gpus=1)
+    stage.run(4)
+    assert stage.reason(row) == ("running", "ready")
+    cells = {
+        cell["flavor"]: (cell["resource"], cell["nominal"], cell["held"]) for cell in get("/tenants/data/quota/", owner)
+    }
+    assert cells == {
+        "h100": (GPU, 1, 1),
+        "h100-1g": (SLICE, 2, 2),
+        "h100-3g": (HALF, 0, 0),
+        "a30-shared": (SHARED_GPU, 3, 1),
+        "spare": (GPU, 0, 0),
+    }
+    told = {name: held for name, held in on_the_cluster(stage).items() if "nvidia" in name}
+    assert told == {GPU: "1", SLICE: "2", SHARED_GPU: "1"}
+    home = people.signed_in(owner).get("/").content.decode()
+    assert "1 of 3 in use" in home
+    assert "0 of 0 in use" in home
 
 
 def test_a_row_of_the_list_says_what_a_node_has_and_how_many_there_are(owner: Person, running: list[Workload]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from jobs.specs import Endpoint, Notebook, PolicyFacts, Training, from_json, parse, to_json
+from jobs.specs import Endpoint, FlavorFacts, Notebook, PolicyFacts, Training, from_json, parse, to_json
 from portal.kernel.errors import Invalid
 from tests.factories import jobs
 from tests.jobs.requests import CONTEXT, faults, judged, sentences
@@ -90,6 +90,14 @@ class TestGpus:
         assert judged(flavor="cpu", gpus=0).gpus == 0
         assert faults(flavor="cpu", gpus=1) == {"gpus": "invalid"}
         assert faults(flavor="h100", gpus=0) == {"gpus": "invalid"}
+
+    def test_slices_may_be_several_and_a_share_of_time_is_one(self) -> None:
+        shared = FlavorFacts("h100-shared", "shared", "nvidia.com/gpu.shared", 81559, 4, 4)
+        context = replace(CONTEXT, flavors={**CONTEXT.flavors, "h100-shared": shared})
+        assert judged(flavor="h100-1g", gpus=2).gpus == 2
+        assert judged(context=context, flavor="h100-shared", gpus=1).gpus == 1
+        assert faults(context=context, flavor="h100-shared", gpus=2) == {"gpus": "invalid"}
+        assert "one share" in sentences(context=context, flavor="h100-shared", gpus=2)["gpus"]
 
     def test_all_pods_together_count(self) -> None:
         assert judged(framework="indexed", nodes=4).units == 4

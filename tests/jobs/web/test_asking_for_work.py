@@ -137,6 +137,8 @@ def test_a_form_that_was_refused_can_be_mended_and_sent_with_the_same_key(visito
     ("field", "typed"),
     [
         ("name", "Not A Name"),
+        ("name", ""),
+        ("name", "n" + "x" * 63),
         ("gpus", "0.5"),
         ("gpus", "1 GPU"),
         ("gpus", "-1"),
