@@ -100,7 +100,9 @@ class Stage:
         self.until_up(*names)
 
     def pause(self, name: str) -> None:
-        os.killpg(self.running[name].process.pid, signal.SIGSTOP)
+        """Stops it as it stands, outside of a transaction: SQLite has one lock, and nobody could write beside it."""
+        with locked(self):
+            os.killpg(self.running[name].process.pid, signal.SIGSTOP)
 
     def resume(self, name: str) -> None:
         with suppress(ProcessLookupError):
