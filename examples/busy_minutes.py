@@ -87,7 +87,8 @@ def report(asked: list[Asked]) -> dict[str, Any]:
 
 
 def _within(told: dict[str, str], started: str) -> bool:
-    return moment(told["p10"]) - 1 <= moment(started) <= moment(told["p90"]) + 1
+    """Starts are told in whole seconds, rounded down; the beginning of a band is told as now once it is over."""
+    return math.floor(moment(told["p10"])) <= moment(started) <= moment(told["p90"])
 
 
 def main() -> None:

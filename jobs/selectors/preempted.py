@@ -6,17 +6,18 @@ From allocations only: what was kept at the time, in the words that the victim's
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 
 from jobs.models import Workload
 from jobs.selectors import words
 from jobs.selectors.workloads import workload
 from jobs.states import State
+from portal.cluster import logs
 from portal.kernel import clock
 from portal.kernel.actors import Actor
 from quotas import selectors as quotas
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from tenants.models import Tenant
 
 SHOWN_FOR = timedelta(days=7)
+# A job that prints such a line when it has saved its progress lets Turno say how much was lost.
+CHECKPOINT = "turno: checkpoint"
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,7 @@ class Taken:
 
     `by`, `rule`: in the reader's language. `name` is empty and `kind` as it was where the workload is deleted.
     `checkpoint_path`: where the request says that it saves its work; Turno does not see what is written there.
+    `saved_at`: when its log last told of a checkpoint before that; None where it did not, or it was not looked up.
     """
 
     at: datetime
@@ -50,12 +54,21 @@ class Taken:
     name: str
     owner: str
     checkpoint_path: str
+    saved_at: datetime | None = None
 
     @property
     def lost(self) -> str:
         """What is known of the work since the last checkpoint, in a sentence that promises no more than that."""
         if self.kind != "training":
             return gettext("What was not saved on its disk is lost.")
+        if self.saved_at is not None:
+            minutes = int((self.at - self.saved_at).total_seconds() // 60)
+            told = ngettext(
+                "It told of a checkpoint %(n)s minute before: the work since then is lost.",
+                "It told of a checkpoint %(n)s minutes before: the work since then is lost.",
+                minutes,
+            )
+            return told % {"n": minutes} if minutes else gettext("It told of a checkpoint just before: little is lost.")
         if self.checkpoint_path:
             told = gettext(
                 "It goes on from the last checkpoint in %(path)s; when that was written is unknown, so at most its "
@@ -71,7 +84,7 @@ def taken_from_workload(actor: Actor, workload_id: UUID) -> list[Taken]:
     """Every time that this workload's place was taken, newest first."""
     row = workload(actor, workload_id)
     rows = [one for one in quotas.allocations(row.pk) if one.why == quotas.PREEMPTED and one.released_at is not None]
-    return _stories(reversed(rows), {row.pk: row})
+    return _with_checkpoint(_stories(reversed(rows), {row.pk: row}))
 
 
 def taken_from_team(actor: Actor, tenant: Tenant) -> list[Taken]:
@@ -80,7 +93,16 @@ def taken_from_team(actor: Actor, tenant: Tenant) -> list[Taken]:
         raise not_found()
     rows = quotas.taken_back(tenant.pk, clock.now() - SHOWN_FOR)
     named = Workload.objects.filter(tenant=tenant, pk__in={one.workload_id for one in rows})
-    return _stories(rows, {row.pk: row for row in named.exclude(state=State.DELETED).defer("bulk")})
+    return _with_checkpoint(_stories(rows, {row.pk: row for row in named.exclude(state=State.DELETED).defer("bulk")}))
+
+
+def _with_checkpoint(found: list[Taken]) -> list[Taken]:
+    """The newest of them with the time of its last checkpoint: what is lost is told of that one. One query."""
+    if not found or found[0].kind != "training":
+        return found
+    newest = found[0]
+    at = logs.last_line(newest.workload_id, run=newest.run, begins=CHECKPOINT, before=newest.at)
+    return [replace(newest, saved_at=at), *found[1:]]
 
 
 def _stories(rows: Iterable[Allocation], named: dict[UUID, Workload]) -> list[Taken]:

@@ -189,7 +189,10 @@ TRAINING = Form(
         Field(
             "checkpoint_path",
             _("Checkpoint folder"),
-            _("Where it keeps its progress, so that a new run can go on."),
+            _(
+                "Where it keeps its progress, so that a new run can go on. A line “turno: checkpoint” in its log "
+                "whenever it has saved lets Turno say how much work a preemption cost."
+            ),
             more=True,
             example="/checkpoints",
         ),

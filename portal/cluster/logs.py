@@ -7,7 +7,9 @@ that second again, and none is missing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -26,6 +28,7 @@ _ANSWER = 4 * 1024 * 1024
 _LEAST_PART = 64 * 1024
 _FOLLOW_CHUNKS = 200
 _ALL = 1 << 60
+_LOOKED_THROUGH = 8  # chunks
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,24 @@ def is_captured(workload_id: UUID, run: int) -> bool:
     rows = MirrorObject.objects.filter(workload_id=workload_id, kind="Pod", run=run)
     rows = rows.exclude(uid__in=streams.values("pod_uid"))
     return not any(pods.view(row.data, uid=row.uid, workload_id=workload_id, run=run).lives for row in rows)
+
+
+def last_line(workload_id: UUID, *, run: int, begins: str, before: datetime) -> datetime | None:
+    """When a line that begins so was last written before a moment, by any container of the run; None where none is
+    kept. To the second; one query, of the newest few chunks."""
+    mine = LogChunk.objects.filter(stream__workload_id=workload_id, stream__run=run, stream__created_at__lte=before)
+    found = mine.filter(text__contains=begins).order_by("-id").values_list("text", "seconds")[:_LOOKED_THROUGH]
+    moments = (datetime.fromtimestamp(at, UTC) for text, seconds in found for at in _seconds_of(text, seconds, begins))
+    return max((at for at in moments if at <= before), default=None)
+
+
+def _seconds_of(text: str, seconds: list[list[int]], begins: str) -> Iterator[int]:
+    """The seconds in which a chunk's lines that begin so were written."""
+    starts = [offset for _, offset in seconds]
+    for line in re.finditer(f"^{re.escape(begins)}", text, re.MULTILINE):
+        at = bisect_right(starts, line.start()) - 1
+        if at >= 0:
+            yield seconds[at][0]
 
 
 def read(

@@ -42,13 +42,6 @@ class Past:
     def _times(self) -> list[float]:
         return [one.at for one in self.arrivals]
 
-    def expected(self, seconds: float) -> int:
-        """How many come in so long a time, by the pace of the past."""
-        if len(self.arrivals) < LEAST_ARRIVALS:
-            return 0
-        span = max(self.arrivals[-1].at - self.since, LEAST_SPAN_S)
-        return min(MOST_ARRIVALS, round(len(self.arrivals) * seconds / span))
-
     def again(self, now: float, rng: Random, *, ahead: float = AHEAD_S) -> Iterator[Arrival]:
         """What may come from `now` on, so many seconds ahead, with times from then on and keys of its own."""
         span = now - self.since

@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import ceil
+from math import ceil, floor
 
 from quotas.planning.forecast import Estimate
 
@@ -91,6 +91,8 @@ def _factor(errors: Sequence[float], wider: float) -> float:
     """Between the quantile of these errors and what holds for the wider class: the more errors, the nearer to them."""
     if not errors:
         return wider
-    place = min(len(errors), ceil(SHARE * (len(errors) + 1)))
-    quantile = min(max(sorted(errors)[place - 1], NARROWEST), WIDEST)
+    ordered = sorted(errors)
+    at = min(SHARE * (len(ordered) + 1), float(len(ordered))) - 1
+    below, above = ordered[floor(at)], ordered[ceil(at)]
+    quantile = min(max(below + (above - below) * (at - floor(at)), NARROWEST), WIDEST)
     return (len(errors) * quantile + PRIOR * wider) / (len(errors) + PRIOR)

@@ -18,10 +18,8 @@ from quotas.planning.lengths import AS_SEEN, NEVER_ENDS, Length, Warp
 HORIZON_S = 14 * 86_400.0
 # The smallest and the largest of nine are their tenths: fewer have none.
 MOST_SAMPLES, LEAST_SAMPLES = 60, 9
-# Workloads that one forecast may play through, over all of its samples.
-EFFORT = 6_000
-# Decisions that it may make, which is what it costs: fewer samples are played where they are many, and each only so far
-# that the fewest samples keep to it. Who is not in by then is too far behind to be foreseen.
+# What one forecast costs is the decisions that are made in it: where they are many, fewer samples are played, and each
+# only so far that the fewest samples keep to it. Who is not in by then is too far behind to be foreseen.
 MOST_DECISIONS = 2_400
 FIRST_REACH_S = 1800.0
 LONG_LINE = 60
@@ -53,15 +51,8 @@ class Scene:
     past: Past = NOBODY  # who came before, as a sample of who may come
 
 
-def samples_for(members: int, past: Past = NOBODY) -> int:
-    """How often a queue of this size is played on: often enough for tenths, and at bounded cost, of those who may come
-    too."""
-    played = members + past.expected(FIRST_REACH_S)
-    return max(LEAST_SAMPLES, min(MOST_SAMPLES, EFFORT // max(played, 1)))
-
-
-def estimates(scene: Scene, watched: frozenset[str], *, samples: int) -> dict[str, Estimate]:
-    """For each watched key, when it is admitted first."""
+def estimates(scene: Scene, watched: frozenset[str], *, samples: int = MOST_SAMPLES) -> dict[str, Estimate]:
+    """For each watched key, when it is admitted first, from so many samples where their cost allows."""
     starts, cut = played(scene, watched, samples=samples)
     basis, why_not = _basis(scene), "far_behind" if cut else _why_not(scene)
     return {key: judged(found, why_not, basis) for key, found in starts.items()}

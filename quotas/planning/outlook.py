@@ -12,7 +12,7 @@ from portal.kernel import clock
 from quotas.models import Allocation
 from quotas.planning.arrivals import NOBODY, Arrival, Past
 from quotas.planning.correction import Correction
-from quotas.planning.forecast import Estimate, Scene, estimates, samples_for
+from quotas.planning.forecast import MOST_SAMPLES, Estimate, Scene, estimates
 from quotas.planning.forecasts import outcomes
 from quotas.planning.known import Known
 from quotas.planning.lengths import History, Interval, Length, Template
@@ -113,9 +113,8 @@ def foresee(standing: Standing, known: Known, scene: Scene) -> tuple[dict[UUID, 
             first.setdefault(one.workload_id, one)
     if not first:
         return {}, 0
-    samples = samples_for(len(standing.members), known.past)
     watched = frozenset(one.key for one in first.values())
-    found = estimates(scene, watched, samples=samples)
+    found = estimates(scene, watched)
     now, correction = standing.now, known.correction
     told = {key: Foreseen(one, correction.applied(found[one.key], now), found[one.key]) for key, one in first.items()}
-    return told, samples
+    return told, MOST_SAMPLES

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
-from math import ceil, floor
+from math import floor
 from uuid import UUID
 
 from django.db.models import Count, Max
@@ -141,19 +141,19 @@ def _row(cluster_id: UUID, key: UUID, run: int, one: Foreseen, now: datetime) ->
         run=run,
         made_at=now,
         confirmed_at=now,
-        # The cluster's times are whole seconds: the band reaches to the next ones.
-        p10=_moment(estimate.p10, floor),
-        p50=_moment(estimate.p50, round),
-        p90=_moment(estimate.p90, ceil),
-        played_p10=_moment(played.p10, floor),
-        played_p90=_moment(played.p90, ceil),
+        p10=_moment(estimate.p10),
+        p50=_moment(estimate.p50),
+        p90=_moment(estimate.p90),
+        played_p10=_moment(played.p10),
+        played_p90=_moment(played.p90),
         basis=estimate.basis,
         why=estimate.why,
     )
 
 
-def _moment(at: float | None, whole: Callable[[float], int]) -> datetime | None:
-    return None if at is None else datetime.fromtimestamp(whole(at), UTC)
+def _moment(at: float | None) -> datetime | None:
+    """In whole seconds, rounded down as the cluster rounds the times of starts."""
+    return None if at is None else datetime.fromtimestamp(floor(at), UTC)
 
 
 def _moved(old: Forecast, new: Forecast) -> bool:

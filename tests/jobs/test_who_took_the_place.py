@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
 from jobs import selectors, services
 from jobs.models import Workload
+from portal.cluster.models import LogChunk, LogStream
 from portal.kernel.actors import Person
 from portal.kernel.errors import NotFound
 from quotas.models import Allocation, Cohort, Quota
@@ -47,6 +48,51 @@ def page(actor: Person, path: str) -> str:
     answer = people.signed_in(actor).get(path)
     assert answer.status_code == 200
     return answer.content.decode()
+
+
+def printed(row: Workload, lines: list[tuple[datetime, str]]) -> None:
+    """As `manage.py logs` keeps what a pod wrote."""
+    stream = LogStream.objects.create(
+        cluster=row.cluster,
+        workload_id=row.pk,
+        run=row.run_number,
+        namespace="turno-data",
+        pod="guest-1",
+        pod_uid="guest-1",
+        container="main",
+        created_at=lines[0][0],
+    )
+    text, seconds = "", []
+    for at, line in lines:
+        seconds.append([int(at.timestamp()), len(text)])
+        text += f"{line}\n"
+    LogChunk.objects.create(stream=stream, seq=1, text=text, size=len(text), seconds=seconds)
+
+
+def test_a_checkpoint_that_its_log_told_of_says_how_much_is_lost(stage: Stage, owner: Person, taken: Workload) -> None:
+    (story,) = selectors.taken_from_workload(owner, taken.pk)
+    assert story.saved_at is None
+    before = [story.at - timedelta(minutes=minutes) for minutes in (9, 4, 2)]
+    lines = [
+        (before[0], "turno: checkpoint 1"),
+        (before[1], "turno: checkpoint 2"),
+        (before[2], "no turno: checkpoint"),
+    ]
+    printed(taken, [*lines, (story.at + timedelta(minutes=1), "turno: checkpoint of the next life")])
+    (story,) = selectors.taken_from_workload(owner, taken.pk)
+    assert story.saved_at == before[1].replace(microsecond=0)
+    assert story.lost == "It told of a checkpoint 4 minutes before: the work since then is lost."
+    assert story.lost in page(owner, f"/workloads/{taken.pk}/")
+    (of_team,) = selectors.taken_from_team(owner, taken.tenant)
+    assert of_team.lost == story.lost
+
+
+def test_a_checkpoint_just_before_costs_little(stage: Stage, owner: Person, taken: Workload) -> None:
+    (story,) = selectors.taken_from_workload(owner, taken.pk)
+    printed(taken, [(story.at - timedelta(seconds=20), "turno: checkpoint")])
+    assert (
+        selectors.taken_from_workload(owner, taken.pk)[0].lost == "It told of a checkpoint just before: little is lost."
+    )
 
 
 def test_the_workload_tells_it(stage: Stage, owner: Person, taken: Workload) -> None:

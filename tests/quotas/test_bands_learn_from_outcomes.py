@@ -48,6 +48,15 @@ def test_what_started_where_it_was_said_makes_the_band_narrower() -> None:
     assert NARROWEST * 500 <= after < 400
 
 
+def test_few_outcomes_do_not_make_a_band_wide_for_being_few() -> None:
+    """Of thirty errors nine tenths lie between the twenty-seventh and the twenty-eighth, not beyond the latter."""
+    thirty = [outcome(1000.0 + 500.0 * (1 + n / 100)) for n in range(LEAST_OUTCOMES)]
+    _, after = width(Correction.of(thirty).applied(PLAYED, NOW))
+    ordered = [1 + n / 100 for n in range(LEAST_OUTCOMES)]
+    quantile = ordered[26] + 0.9 * (ordered[27] - ordered[26])
+    assert after == pytest.approx(500 * ((30 * ((30 * quantile + 30) / 60) + 30 * quantile) / 60), rel=1e-6)
+
+
 def test_the_corrected_band_holds_eight_of_ten() -> None:
     dice = Random(4)
     past = [outcome(dice.gauss(1000, 900)) for _ in range(400)]

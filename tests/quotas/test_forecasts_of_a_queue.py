@@ -28,8 +28,8 @@ from quotas.planning.forecast import (
     Scene,
     estimates,
     judged,
+    played,
     quantile,
-    samples_for,
 )
 from quotas.planning.lengths import Curve, Length
 
@@ -157,11 +157,6 @@ def test_too_little_past_draws_nobody() -> None:
     assert list(Past(0.0, [Arrival(1.0, spec("old", 1.0))]).again(1000.0, Random(1))) == []
 
 
-def test_large_queues_are_played_less_often() -> None:
-    assert samples_for(10) == MOST_SAMPLES
-    assert samples_for(100_000) == LEAST_SAMPLES
-
-
 def test_whoever_is_too_far_behind_is_not_foreseen_and_those_before_are() -> None:
     """A long line costs no more than so many decisions: who is not in by then is told that many wait before."""
     waiting = 400
@@ -173,6 +168,16 @@ def test_whoever_is_too_far_behind_is_not_foreseen_and_those_before_are() -> Non
     assert (far.p50, far.why) == (None, "far_behind")
     whole = estimates(scene(10), frozenset({"w9"}), samples=LEAST_SAMPLES)["w9"]
     assert whole.p50 == pytest.approx(near.p50, rel=0.2)
+
+
+def test_the_more_it_costs_the_fewer_samples_are_played() -> None:
+    few, _ = played(scene(5), frozenset({"w4"}), samples=MOST_SAMPLES)
+    some, _ = played(scene(100), frozenset({"w99"}), samples=MOST_SAMPLES)
+    many, cut = played(scene(400), frozenset({"w399"}), samples=MOST_SAMPLES)
+    assert len(few["w4"]) == MOST_SAMPLES
+    assert LEAST_SAMPLES < len(some["w99"]) < MOST_SAMPLES
+    assert len(many["w399"]) < len(some["w99"])
+    assert cut
 
 
 def test_a_forecast_makes_a_bounded_number_of_decisions(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,11 +194,3 @@ def test_a_forecast_makes_a_bounded_number_of_decisions(monkeypatch: pytest.Monk
     monkeypatch.setattr(Engine, "cycle", counting)
     estimates(asked, watched, samples=MOST_SAMPLES)
     assert made <= MOST_DECISIONS * 1.1
-
-
-def test_busy_queues_are_played_less_often() -> None:
-    often = Past(0.0, [Arrival(float(at), spec("old", float(at))) for at in range(0, 3600, 10)])
-    seldom = Past(0.0, [Arrival(float(at), spec("old", float(at))) for at in range(0, 360_000, 1000)])
-    assert samples_for(50, often) < samples_for(50, seldom) <= samples_for(50)
-    assert often.expected(600.0) == pytest.approx(60, abs=1)
-    assert Past(0.0, []).expected(600.0) == 0
