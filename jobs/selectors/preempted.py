@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 SHOWN_FOR = timedelta(days=7)
 # A job that prints such a line when it has saved its progress lets Turno say how much was lost.
 CHECKPOINT = "turno: checkpoint"
+LOOKED_UP = 5
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,10 @@ def taken_from_workload(actor: Actor, workload_id: UUID) -> list[Taken]:
 
 
 def taken_from_team(actor: Actor, tenant: Tenant) -> list[Taken]:
-    """What was taken back from the team in the last seven days, newest first. Two queries; NotFound for outsiders."""
+    """What was taken back from the team in the last seven days, newest first; NotFound for outsiders.
+
+    Two queries, and a few for checkpoints.
+    """
     if not allows(role_of(actor, tenant.pk), Permission.READ):
         raise not_found()
     rows = quotas.taken_back(tenant.pk, clock.now() - SHOWN_FOR)
@@ -97,12 +101,14 @@ def taken_from_team(actor: Actor, tenant: Tenant) -> list[Taken]:
 
 
 def _with_checkpoint(found: list[Taken]) -> list[Taken]:
-    """The newest of them with the time of its last checkpoint: what is lost is told of that one. One query."""
-    if not found or found[0].kind != "training":
-        return found
-    newest = found[0]
-    at = logs.last_line(newest.workload_id, run=newest.run, begins=CHECKPOINT, before=newest.at)
-    return [replace(newest, saved_at=at), *found[1:]]
+    """The newest few with the time of their last checkpoint; one query for each of those."""
+    return [replace(one, saved_at=_saved_at(one)) for one in found[:LOOKED_UP]] + found[LOOKED_UP:]
+
+
+def _saved_at(one: Taken) -> datetime | None:
+    if one.kind != "training":
+        return None
+    return logs.last_line(one.workload_id, run=one.run, begins=CHECKPOINT, before=one.at)
 
 
 def _stories(rows: Iterable[Allocation], named: dict[UUID, Workload]) -> list[Taken]:

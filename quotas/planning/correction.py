@@ -14,9 +14,9 @@ from math import ceil, floor
 
 from quotas.planning.forecast import Estimate
 
-LEAST_OUTCOMES, MOST_OUTCOMES = 30, 1000
+LEAST_OUTCOMES, MOST_OUTCOMES = 15, 1000
 # A class of its own stands beside what is known of all: as much as so many outcomes of the wider one.
-PRIOR = 30
+PRIOR = 10
 NARROWEST, WIDEST = 0.5, 4.0
 NEAR_S, FAR_S = 300.0, 3600.0
 SHARE = 0.9
@@ -53,7 +53,7 @@ class Correction:
 
     @classmethod
     def of(cls, outcomes: Iterable[Outcome]) -> Correction:
-        """From the newest outcomes; no correction before there are some dozens."""
+        """From the newest outcomes; no correction before there are a dozen or so."""
         found = list(outcomes)[-MOST_OUTCOMES:]
         if len(found) < LEAST_OUTCOMES:
             return cls()

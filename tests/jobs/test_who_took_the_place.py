@@ -85,6 +85,7 @@ def test_a_checkpoint_that_its_log_told_of_says_how_much_is_lost(stage: Stage, o
     assert story.lost in page(owner, f"/workloads/{taken.pk}/")
     (of_team,) = selectors.taken_from_team(owner, taken.tenant)
     assert of_team.lost == story.lost
+    assert story.lost in page(owner, "/teams/data/")
 
 
 def test_a_checkpoint_just_before_costs_little(stage: Stage, owner: Person, taken: Workload) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quotas.planning.correction import AS_PLAYED, LEAST_OUTCOMES, NARROWEST, WIDEST, Correction, Outcome
+from quotas.planning.correction import AS_PLAYED, LEAST_OUTCOMES, NARROWEST, PRIOR, WIDEST, Correction, Outcome
 from quotas.planning.forecast import Estimate
 
 NOW = 10_000.0
@@ -50,11 +50,11 @@ def test_what_started_where_it_was_said_makes_the_band_narrower() -> None:
 
 def test_few_outcomes_do_not_make_a_band_wide_for_being_few() -> None:
     """Of thirty errors nine tenths lie between the twenty-seventh and the twenty-eighth, not beyond the latter."""
-    thirty = [outcome(1000.0 + 500.0 * (1 + n / 100)) for n in range(LEAST_OUTCOMES)]
-    _, after = width(Correction.of(thirty).applied(PLAYED, NOW))
-    ordered = [1 + n / 100 for n in range(LEAST_OUTCOMES)]
+    ordered = [1 + n / 100 for n in range(30)]
+    _, after = width(Correction.of(outcome(1000.0 + 500.0 * one) for one in ordered).applied(PLAYED, NOW))
     quantile = ordered[26] + 0.9 * (ordered[27] - ordered[26])
-    assert after == pytest.approx(500 * ((30 * ((30 * quantile + 30) / 60) + 30 * quantile) / 60), rel=1e-6)
+    whole = (30 * quantile + PRIOR) / (30 + PRIOR)
+    assert after == pytest.approx(500 * (30 * quantile + PRIOR * whole) / (30 + PRIOR), rel=1e-6)
 
 
 def test_the_corrected_band_holds_eight_of_ten() -> None:

@@ -13,6 +13,7 @@ from portal.cluster.simulated.objects import Obj
 from portal.gpus import is_gpu_resource
 
 _STEPS, _LONGEST_PAUSE = 20, 60.0
+_SAVED_EVERY = 5  # steps
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,8 @@ def _training(pod: Obj, behaviour: Behaviour) -> Iterator[Said]:
         step += 1
         loss = 0.31 + 2.2 * math.exp(-step / 9)
         yield Said(step * pause, f"[rank {rank}] step {step * 50:5d}  loss {loss:.4f}  lr 3.0e-05")
+        if step % _SAVED_EVERY == 0 and rank == "0":
+            yield Said(step * pause, f"turno: checkpoint after step {step * 50}")
 
 
 def _notebook(pod: Obj) -> Iterator[Said]:
