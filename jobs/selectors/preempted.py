@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext
 
 from jobs.models import Workload
 from jobs.selectors import words
@@ -32,6 +32,7 @@ SHOWN_FOR = timedelta(days=7)
 # A job that prints such a line when it has saved its progress lets Turno say how much was lost.
 CHECKPOINT = "turno: checkpoint"
 LOOKED_UP = 5
+EXACT_S = 180  # what is shorter is told in seconds
 
 
 @dataclass(frozen=True)
@@ -63,13 +64,12 @@ class Taken:
         if self.kind != "training":
             return gettext("What was not saved on its disk is lost.")
         if self.saved_at is not None:
-            minutes = int((self.at - self.saved_at).total_seconds() // 60)
-            told = ngettext(
-                "It told of a checkpoint %(n)s minute before: the work since then is lost.",
-                "It told of a checkpoint %(n)s minutes before: the work since then is lost.",
-                minutes,
-            )
-            return told % {"n": minutes} if minutes else gettext("It told of a checkpoint just before: little is lost.")
+            seconds = int((self.at - self.saved_at).total_seconds())
+            if seconds < EXACT_S:
+                told = gettext("It told of a checkpoint %(n)s s before: the work since then is lost.")
+                return told % {"n": seconds}
+            told = gettext("It told of a checkpoint %(n)s min before: the work since then is lost.")
+            return told % {"n": seconds // 60}
         if self.checkpoint_path:
             told = gettext(
                 "It goes on from the last checkpoint in %(path)s; when that was written is unknown, so at most its "
