@@ -20,6 +20,8 @@ from tests.cluster.objects import ours
 
 START = datetime(2026, 12, 1, 9, tzinfo=UTC)
 QUICK = Timeouts(connect=2, answer=3, watch_silence=1.0, log_silence=1.0)
+# For logs that take a busy machine a while.
+PATIENT = Timeouts(connect=10, answer=20, watch_silence=10, log_silence=20)
 RUNNING = {"running": {"startedAt": "2026-12-01T09:00:00Z"}}
 ENDED = {"terminated": {"exitCode": 0, "reason": "Completed"}}
 

@@ -7,7 +7,7 @@ import pytest
 from portal.cluster import logs
 from portal.cluster.capture.lines import WINDOW
 from portal.cluster.models import LogChunk, LogStream
-from tests.cluster.logs.desk import RUNNING, Scene, new_desk
+from tests.cluster.logs.desk import PATIENT, RUNNING, Scene, new_desk
 from tests.conftest import FrozenClock
 from tests.faultproxy.proxy import Fault, FaultProxy
 
@@ -40,6 +40,7 @@ def test_a_log_that_ended_in_the_middle_of_a_line(scene: Scene) -> None:
 
 
 def test_six_megabytes_of_glyphs_without_a_line_break_and_bad_bytes(scene: Scene) -> None:
+    scene.desk = new_desk(scene.on, scene.server.address, PATIENT)
     pod = scene.pod()
     scene.say(pod, (GLYPH * 2_000_000).encode() + b"\xff\xfe\x00\x80" + b"\x96" + GLYPH.encode()[:2])
     scene.finish(pod)
@@ -53,6 +54,7 @@ def test_six_megabytes_of_glyphs_without_a_line_break_and_bad_bytes(scene: Scene
 
 
 def test_the_newest_two_mebibytes_are_kept_and_the_rest_is_marked_with_its_size(scene: Scene) -> None:
+    scene.desk = new_desk(scene.on, scene.server.address, PATIENT)
     pod = scene.pod()
     lines = [f"{number:07d} {'x' * 91}\n" for number in range(40_000)]
     scene.say(pod, "".join(lines))
