@@ -82,16 +82,20 @@ def simulated(
     finally:
         server.force_exit = server.should_exit = True
         _ended(tasks[0], thread)
-        asyncio.run_coroutine_threadsafe(_end(), loop).result(10)
+        asyncio.run_coroutine_threadsafe(_end(server), loop).result(10)
         loop.call_soon_threadsafe(loop.stop)
         thread.join(5)
         loop.close()
         sock.close()
 
 
-async def _end() -> None:
-    """Cancels what still runs on the loop: open watches, the controllers."""
+async def _end(server: _Server) -> None:
+    """Cancels what still runs on the loop (open watches, the controllers), and closes what is connected still."""
     others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
     for task in others:
         task.cancel()
     await asyncio.gather(*others, return_exceptions=True)
+    for connection in list(server.server_state.connections):
+        if connection.transport is not None:
+            connection.transport.abort()
+    await asyncio.sleep(0.01)
