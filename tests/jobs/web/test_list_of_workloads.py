@@ -11,6 +11,7 @@ from django.utils.html import escape
 from jobs import services
 from jobs.models import Workload
 from portal.kernel.actors import Person
+from tests.conftest import FrozenClock
 from tests.factories import cluster as clusters
 from tests.factories import tenants as people
 from tests.factories.quotas import Lab
@@ -106,7 +107,7 @@ def test_home_shows_my_work_and_my_teams_quota(visitor: Client, owner: Person, t
     assert re.search(r'<meter|<svg class="meter"', page)
 
 
-def test_home_poll_answers_nothing_until_something_changed(visitor: Client, owner: Person) -> None:
+def test_home_poll_answers_nothing_until_something_changed(frozen: FrozenClock, visitor: Client, owner: Person) -> None:
     poll = re.search(r'hx-get="(/home/live/[^"]+)"', text(visitor.get("/")))
     assert poll
     assert visitor.get(poll[1]).status_code == 204
@@ -146,7 +147,7 @@ def test_a_description_cannot_break_the_page(visitor: Client, owner: Person) -> 
 
 @pytest.mark.parametrize("where", ["/workloads/", "/"])
 def test_a_poll_with_nothing_to_say_costs_next_to_nothing(
-    visitor: Client, owner: Person, where: str, django_assert_max_num_queries
+    visitor: Client, owner: Person, where: str, frozen: FrozenClock, django_assert_max_num_queries
 ) -> None:
     ask(owner, "alpha")
     poll = re.search(r'hx-get="([^"]+)"', text(visitor.get(where)))
