@@ -19,6 +19,7 @@ from typing import Any
 from turno_client import Refused, Turno, everybody
 
 NEWS_EVERY = 5  # seconds after which a job that still waits is asked for its reason again
+AGAIN = 5  # seconds of a log that are asked for again: a line is on its way for a moment
 FINAL = ("succeeded", "failed", "stopped", "deleted")
 
 
@@ -47,14 +48,16 @@ def until_it_runs(turno: Turno, path: str) -> dict[str, Any]:
 
 
 def show_log(turno: Turno, path: str, run: int) -> None:
-    """The run's lines on the standard output. After a broken connection it goes on where it was."""
-    shown = 0
+    """The run's lines on the standard output. After a broken connection it goes on where it was; some of the lines of
+    the last seconds may come again, none is missing."""
+    since: float | None = None
     while True:
         try:
-            for number, line in enumerate(turno.follow(path, run)):
-                if number >= shown:
-                    print(line, end="", flush=True)
-                    shown += 1
+            for line in turno.follow(path, run, since):
+                print(line, end="", flush=True)
+                since = turno.now() - AGAIN
+        except TimeoutError:
+            continue  # it has said nothing for long
         except OSError as error:
             say(f"the log was cut off ({error}), going on")
             time.sleep(1)

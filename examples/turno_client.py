@@ -11,10 +11,14 @@ import urllib.request
 import uuid
 from argparse import ArgumentParser
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
 LONGEST_WAIT = 60  # seconds that one long poll may take
+SILENCE = 300  # seconds after which a log that says nothing is asked for anew
 
 
 class Refused(Exception):
@@ -37,6 +41,7 @@ class Turno:
         self.url = url.rstrip("/")
         self.token = token.strip()
         self.tenant = tenant
+        self._began = 0.0  # this process's monotonic clock, by the server's
 
     def call(self, method: str, path: str, body: dict[str, Any] | None = None, *, key: str = "") -> Any:
         """One request below `/api/v1`. A POST carries a key, so trying it again cannot make a second thing: its own,
@@ -66,18 +71,29 @@ class Turno:
         except urllib.error.HTTPError as error:
             raise Refused(error.code, json.load(error)) from None
 
-    def follow(self, path: str, run: int) -> Iterator[str]:
-        """The lines of a run's log as they come, until it is over. OSError where the connection breaks."""
+    def follow(self, path: str, run: int, since: float | None = None) -> Iterator[str]:
+        """The lines of a run's log as they come, until it is over. OSError where the connection breaks, or where
+        nothing comes for a while. `since`: seconds as `now` gives them; whatever was written from then on.
+        """
         headers = {"Authorization": f"Bearer {self.token}"}
-        request = urllib.request.Request(
-            f"{self.url}/api/v1{path}logs/?run={run}&follow=true&tail=10000", headers=headers
-        )
+        begin = "tail=10000" if since is None else f"since={datetime.fromtimestamp(since, UTC):%Y-%m-%dT%H:%M:%SZ}"
+        address = f"{self.url}/api/v1{path}logs/?run={run}&follow=true&{begin}"
         try:
-            with urllib.request.urlopen(request) as answer:
-                for line in answer:
-                    yield line.decode(errors="replace")
+            with urllib.request.urlopen(urllib.request.Request(address, headers=headers), timeout=SILENCE) as answer:
+                self._began = parsedate_to_datetime(answer.headers["Date"]).timestamp() - time.monotonic()
+                rest = b""
+                while piece := answer.read1(65536):  # iterating over the answer would take a break for its end
+                    *lines, rest = (rest + piece).split(b"\n")
+                    yield from (f"{line.decode(errors='replace')}\n" for line in lines)
+                yield rest.decode(errors="replace")
         except urllib.error.HTTPError as error:
             raise Refused(error.code, json.load(error)) from None
+        except HTTPException as broken:
+            raise ConnectionError(str(broken)) from broken
+
+    def now(self) -> float:
+        """What time it is for the server, in seconds, by its answer to the last `follow`."""
+        return time.monotonic() + self._began
 
     def wait(self, workload: dict[str, Any], *, until: str, within: float) -> dict[str, Any]:
         """The workload once it is `running` or `finished`; Unexpected when that takes too long or cannot be."""

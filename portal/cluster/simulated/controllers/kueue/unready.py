@@ -28,8 +28,9 @@ def due(world: World, obj: Obj) -> datetime | None:
     return world.due(parse_timestamp(admitted["lastTransitionTime"]), TIMEOUT_S)
 
 
-def back_off(world: World, obj: Obj) -> None:
-    """Count the eviction, and say when it is tried again. Times are whole seconds, never too early."""
+def give_up(world: World, obj: Obj, message: str) -> None:
+    """Evict it, count that, and say when it is tried again. Times are whole seconds, never too early."""
+    ledger.evict(obj, REASON, message, world.stamp(), stats=CAUSE)
     state = obj["status"].setdefault("requeueState", {})
     state["count"] = state.get("count", 0) + 1
     wait = min(BACKOFF_MOST_S, BACKOFF_BASE_S * 2.0 ** (state["count"] - 1))

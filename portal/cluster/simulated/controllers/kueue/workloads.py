@@ -104,8 +104,8 @@ class WorkloadController:
                 self._books.engine.delete(key, self._books.time())
                 return again
             at = self._world.stamp()
+            # Submitted in this very pass: admission runs for the change that this makes, before the next pass would.
             self._status(obj, lambda stored: unready.end_back_off(stored, at))
-            return None
         spec = self._books.spec(obj, queue["metadata"]["name"])
         known = self._books.known.get(key)
         if known is not None and known != spec:
@@ -146,11 +146,9 @@ class WorkloadController:
 
     def _give_up_on(self, obj: Obj) -> None:
         """Its pods were not ready in time."""
-        self._status(obj, lambda stored: unready.back_off(self._world, stored))
         message = f"Exceeded the PodsReady timeout {specs.key_of(obj)}"
-        at = self._world.stamp()
         self._books.engine.evict(specs.key_of(obj), unready.REASON)
-        self._status(obj, lambda stored: ledger.evict(stored, unready.REASON, message, at, stats=unready.CAUSE))
+        self._status(obj, lambda stored: unready.give_up(self._world, stored, message))
         self._world.event(obj, f"EvictedDueTo{unready.REASON}", message, component=COMPONENT)
 
     def _tell_priority(self, obj: Obj) -> None:
