@@ -317,7 +317,6 @@ class ForecastPass(models.Model):
     seen = models.CharField(max_length=80, default="")
     made_at = models.DateTimeField()
     took_ms = models.PositiveIntegerField(default=0)
-    samples = models.PositiveIntegerField(default=0)
     durations = models.JSONField(default=dict)
     # What the last calibration found (`planning.calibration.Calibration`), for metrics.
     cluster_name = models.CharField(max_length=40, default="", blank=True)

@@ -237,15 +237,13 @@ def unfinished(cluster_id: UUID, known: Mapping[UUID, Mark]) -> tuple[list[Mirro
     mark already, and the ids of all. One query where nothing is known, at most two for each thousand rows that changed.
     """
     rows = MirrorObject.objects.filter(cluster=cluster_id, kind="Workload", state__in=["pending", "reserved"])
-    if not known:
-        found = list(rows)
-        return found, {row.pk for row in found}
-    marks = {pk: tuple(mark) for pk, *mark in rows.values_list("pk", "resource_version", "seen_at", "workload_id")}
-    changed = [pk for pk, mark in marks.items() if known.get(pk) != mark]
-    if len(changed) > len(marks) // 2:
-        found = list(rows)
-        return found, {row.pk for row in found}
-    found = [
-        row for start in range(0, len(changed), CHUNK) for row in rows.filter(pk__in=changed[start : start + CHUNK])
-    ]
-    return found, set(marks) - set(changed) | {row.pk for row in found}
+    if known:
+        told = rows.values_list("pk", "resource_version", "seen_at", "workload_id")
+        marks: dict[UUID, Mark] = {pk: tuple(mark) for pk, *mark in told}
+        changed = [pk for pk, mark in marks.items() if known.get(pk) != mark]
+        if len(changed) <= len(marks) // 2:
+            chunks = (changed[start : start + CHUNK] for start in range(0, len(changed), CHUNK))
+            found = [row for chunk in chunks for row in rows.filter(pk__in=chunk)]
+            return found, set(marks) - set(changed) | {row.pk for row in found}
+    found = list(rows)
+    return found, {row.pk for row in found}

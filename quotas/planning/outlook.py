@@ -12,7 +12,7 @@ from portal.kernel import clock
 from quotas.models import Allocation
 from quotas.planning.arrivals import NOBODY, Arrival, Past
 from quotas.planning.correction import Correction
-from quotas.planning.forecast import MOST_SAMPLES, Estimate, Scene, estimates
+from quotas.planning.forecast import Estimate, Scene, estimates
 from quotas.planning.forecasts import outcomes
 from quotas.planning.known import Known
 from quotas.planning.lengths import History, Interval, Length, Template
@@ -100,8 +100,8 @@ class Foreseen:
     played: Estimate
 
 
-def foresee(standing: Standing, known: Known, scene: Scene) -> tuple[dict[UUID, Foreseen], int]:
-    """An estimate for every workload of ours that waits whole, and from how many samples.
+def foresee(standing: Standing, known: Known, scene: Scene) -> dict[UUID, Foreseen]:
+    """An estimate for every workload of ours that waits whole.
 
     Those that the model admits at once (`hasty`) do not wait in its eyes: they are left out.
     """
@@ -112,9 +112,8 @@ def foresee(standing: Standing, known: Known, scene: Scene) -> tuple[dict[UUID, 
         if waits and one.workload_id is not None and one.workload_id not in holding:
             first.setdefault(one.workload_id, one)
     if not first:
-        return {}, 0
+        return {}
     watched = frozenset(one.key for one in first.values())
     found = estimates(scene, watched)
     now, correction = standing.now, known.correction
-    told = {key: Foreseen(one, correction.applied(found[one.key], now), found[one.key]) for key, one in first.items()}
-    return told, MOST_SAMPLES
+    return {key: Foreseen(one, correction.applied(found[one.key], now), found[one.key]) for key, one in first.items()}

@@ -82,7 +82,7 @@ def _round(cluster_id: UUID, seen: str, survey: Survey) -> int:
         return 0
     known = known_of(state, survey, remembered(cluster_id))
     scene = scene_of(state, known)
-    found, samples = foresee(state, known, scene)
+    found = foresee(state, known, scene)
     kept = {"newcomers": newcomers(state, scene, known.correction)}
     runs = {key: run for key, (_, run) in survey.live.items()}
     with transaction():
@@ -95,7 +95,6 @@ def _round(cluster_id: UUID, seen: str, survey: Survey) -> int:
                 "seen": seen,
                 "made_at": now,
                 "took_ms": int((clock.monotonic() - began) * 1000),
-                "samples": samples,
                 "durations": kept,
             },
         )

@@ -12,9 +12,10 @@ from django.test import AsyncClient
 
 from jobs import selectors, services
 from jobs.models import Run, Workload
-from portal.cluster.models import LogChunk, LogStream
+from portal.cluster.models import LogStream
 from portal.kernel import clock
 from portal.rest.asking import ask_for_all
+from tests.factories import logs
 from tests.factories import tenants as people
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -27,20 +28,12 @@ def ended(owner, room, job) -> Workload:
     now = clock.now()
     Workload.objects.filter(pk=row.pk).update(state="succeeded", reason="completed", finished_at=now)
     Run.objects.filter(workload=row).update(ended_at=now, outcome="succeeded")
-    stream = LogStream.objects.create(
-        cluster=room.cluster, workload_id=row.pk, run=1, pod="train-0", pod_uid="u", container="main", created_at=now
-    )
-    write(stream, 1, "first\n")
+    logs.chunk(logs.stream(row), "first\n")
     return row
 
 
-def write(stream: LogStream, seq: int, text: str, *, complete: bool = False) -> None:
-    LogChunk.objects.create(stream=stream, seq=seq, text=text, size=len(text))
-    LogStream.objects.filter(pk=stream.pk).update(next_seq=seq + 1, complete=complete)
-
-
 def finish(row: Workload) -> None:
-    write(LogStream.objects.get(workload_id=row.pk), 2, "last\n", complete=True)
+    logs.chunk(LogStream.objects.get(workload_id=row.pk), "last\n", complete=True)
 
 
 @pytest.mark.parametrize("query", ["run=2", "run=0", "run=2&follow=true"])

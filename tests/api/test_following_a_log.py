@@ -14,6 +14,7 @@ from jobs.models import Run, Workload
 from portal.cluster.models import LogChunk, LogStream
 from portal.kernel import clock
 from portal.rest.asking import ask_for_all
+from tests.factories import logs
 from tests.factories import tenants as people
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -28,15 +29,7 @@ CUTS = 5
 def running(owner, room, job) -> Workload:
     row = services.submit(owner, kind="training", data=job)
     Workload.objects.filter(pk=row.pk).update(state="running", reason="ready")
-    LogStream.objects.create(
-        cluster=room.cluster,
-        workload_id=row.pk,
-        run=1,
-        pod="train-0",
-        pod_uid="u",
-        container="main",
-        created_at=clock.now(),
-    )
+    logs.stream(row)
     return row
 
 

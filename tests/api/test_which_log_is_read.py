@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from django.test import Client
 
 from jobs import services
 from jobs.models import Run, Workload
-from portal.cluster.models import LogChunk, LogStream
 from portal.kernel import clock
 from portal.kernel.actors import Person
+from tests.factories import logs
 from tests.factories import tenants as people
 from tests.factories.jobs import submitted, with_gateway
 from tests.factories.quotas import Lab
@@ -18,23 +20,9 @@ pytestmark = pytest.mark.django_db
 JOBS = "/api/v1/training-jobs/"
 
 
-def said(
-    row: Workload, text: str, *, run: int = 1, pod: str = "train-0", container: str = "main", life: int = 0
-) -> None:
+def said(row: Workload, text: str, **where: Any) -> None:
     """One captured line of one life of one container."""
-    stream = LogStream.objects.create(
-        cluster=row.cluster,
-        workload_id=row.pk,
-        run=run,
-        pod=pod,
-        pod_uid=f"{row.pk}-{run}-{pod}",
-        container=container,
-        restart=life,
-        next_seq=2,
-        complete=True,
-        created_at=clock.now(),
-    )
-    LogChunk.objects.create(stream=stream, seq=1, text=f"{text}\n", size=len(text) + 1)
+    logs.chunk(logs.stream(row, **where), f"{text}\n", complete=True)
 
 
 def over(row: Workload, state: str = "failed") -> Workload:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import urllib.request
 from datetime import datetime
 from typing import Any
@@ -17,7 +15,8 @@ from quotas.models import Allocation
 from quotas.services import put_quota
 from tests.cluster_real.stage import SOON, RealStage, is_true
 from tests.faults.client import SHORT, Client, Submitted
-from tests.tooling.processes import ROOT, wait_until
+from tests.tooling.processes import wait_until
+from tests.tooling.stories import the_day_holds
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
 
@@ -316,14 +315,4 @@ def test_what_is_deleted_in_any_state_is_gone(stage: RealStage, luis: Client, na
 
 
 def test_the_four_gpu_day_as_it_is_told_to_the_simulated_cluster(stage: RealStage) -> None:
-    script, credentials = ROOT / "examples" / "four_gpu_day.py", stage.places.credentials
-    day = subprocess.run(
-        [sys.executable, str(script), "--credentials", str(credentials)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=380,
-    )
-
-    assert day.returncode == 0, f"{day.stdout}\n{day.stderr[-2000:]}"
-    assert day.stdout.splitlines()[-1].endswith("That was the day.")
+    the_day_holds(stage.places.credentials)

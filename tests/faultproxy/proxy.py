@@ -156,7 +156,7 @@ class FaultProxy:
             for task in others:
                 task.cancel()
             await asyncio.gather(*others, return_exceptions=True)
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0)  # what was aborted is told of it
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._open.add(writer)

@@ -8,11 +8,11 @@ import pytest
 
 from jobs import selectors, services
 from jobs.models import Workload
-from portal.cluster.models import LogChunk, LogStream
 from portal.kernel.actors import Person
 from portal.kernel.errors import NotFound
 from quotas.models import Allocation, Cohort, Quota
 from tenants.models import Tenant
+from tests.factories import logs
 from tests.factories import quotas as quota_rows
 from tests.factories import tenants as people
 from tests.factories.quotas import Lab
@@ -52,21 +52,12 @@ def page(actor: Person, path: str) -> str:
 
 def printed(row: Workload, lines: list[tuple[datetime, str]]) -> None:
     """As `manage.py logs` keeps what a pod wrote."""
-    stream = LogStream.objects.create(
-        cluster=row.cluster,
-        workload_id=row.pk,
-        run=row.run_number,
-        namespace="turno-data",
-        pod="guest-1",
-        pod_uid="guest-1",
-        container="main",
-        created_at=lines[0][0],
-    )
     text, seconds = "", []
     for at, line in lines:
         seconds.append([int(at.timestamp()), len(text)])
         text += f"{line}\n"
-    LogChunk.objects.create(stream=stream, seq=1, text=text, size=len(text), seconds=seconds)
+    stream = logs.stream(row, run=row.run_number, pod="guest-1", at=lines[0][0])
+    logs.chunk(stream, text, seconds=seconds)
 
 
 def test_a_checkpoint_that_its_log_told_of_says_how_much_is_lost(stage: Stage, owner: Person, taken: Workload) -> None:
